@@ -40,6 +40,15 @@ export function build(home: string): void {
   }
 }
 
+/** Copies the pages that the service serves from the repository into the package; decision records stay behind. */
+export function copyDocumentation(home: string): void {
+  const pages = path.join(home, '..', 'docs')
+  cpSync(pages, path.join(home, 'dist/docs'), {
+    recursive: true,
+    filter: (it) => it !== path.join(pages, 'decisions'),
+  })
+}
+
 /**
  * Renames the modules that the code loads by address: workers, and programs started on their own.
  *
@@ -71,11 +80,7 @@ const SOURCE = /['"](\.{1,2}\/[^'"\s]*\.ts)['"]/
 if (import.meta.main) {
   const home = path.join(import.meta.dirname, '..')
   build(home)
-  const pages = path.join(home, '..', 'docs')
-  cpSync(pages, path.join(home, 'dist/docs'), {
-    recursive: true,
-    filter: (it) => it !== path.join(pages, 'decisions'),
-  })
+  copyDocumentation(home)
   // npm packs these two from the package's own folder only.
   for (const it of ['LICENSE', 'README.md']) {
     const original = path.join(home, '..', it)

@@ -13,8 +13,8 @@ export function configReference(): string {
 <!-- Made by npm run docs from server/src/config.ts: change it there. -->
 
 Every setting is an environment variable and a flag: \`SYMBOLON_DATA_DIR=/srv/vault\` means the same as
-\`--data-dir /srv/vault\`, and a flag overrides a variable. A value that is not accepted stops the start with one
-sentence that names the setting, the value and what is accepted. A variable that begins with \`SYMBOLON_\` but is
+\`--data-dir /srv/vault\`, and a flag overrides a variable. An invalid value stops the start with one sentence
+that names the setting, the value and what is accepted. A variable that begins with \`SYMBOLON_\` but is
 not in this table is most likely misspelled: the log says so (\`unknown_variables\`), and the start continues.
 
 ## Settings

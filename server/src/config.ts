@@ -76,7 +76,7 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     default: '',
     accepts: 'unset, or an http or https URL without a path such as https://vault.example',
     about:
-      'The URL under which clients reach the service, for `Location` headers. If unset, it is `http` and the `Host` of the request, or what a trusted proxy says.',
+      'The URL at which clients reach the service, for `Location` headers. If unset, `http` and the `Host` of the request, or what a trusted proxy reports.',
     parse: (text) => (text === '' ? null : parseOrigin(text)),
   },
   trustedProxies: {
@@ -84,7 +84,7 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     default: '',
     accepts: 'a comma-separated list of addresses and CIDRs such as 10.0.0.5 and 10.1.0.0/16',
     about:
-      'The addresses of reverse proxies whose `Forwarded`, `X-Forwarded-Proto` and `X-Forwarded-Host` headers are believed, for `Location` headers. From anybody else they are ignored.',
+      'The addresses of reverse proxies whose `Forwarded`, `X-Forwarded-Proto` and `X-Forwarded-Host` headers are used for `Location` headers. From other addresses these headers are ignored.',
     parse: (text) => {
       const blocks = listOf(text).map(parseIpBlock)
       return blocks.every((it) => it !== null) ? blocks : undefined
@@ -118,7 +118,7 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     default: '',
     accepts: 'unset, or postgres://user:password@host:port/name',
     about:
-      'The PostgreSQL database to keep everything in, which any number of servers may share. If unset, SQLite in the data folder. See [postgres.md](postgres.md).',
+      'The PostgreSQL database that holds everything; any number of servers may share it. If unset, SQLite in the data folder. See [postgres.md](postgres.md).',
     parse: (text) => (text === '' ? null : /^postgres(ql)?:\/\//.test(text) ? text : undefined),
     secret: true,
   },
@@ -164,7 +164,7 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     accepts:
       'a comma-separated list of addresses, CIDRs and host names, each with an optional port, such as 127.0.0.1:9001, 10.0.0.0/8 and *.internal.example',
     about:
-      'Destinations exempt from the ban on private addresses (SSRF), for example `127.0.0.1:9001,*.internal.example`. A name covers every address it resolves to. Only these may also be plain `http`, or an address in place of a name. See [egress.md](egress.md).',
+      'Destinations exempt from the ban on private addresses (SSRF), for example `127.0.0.1:9001,*.internal.example`. A name covers every address it resolves to. Only these may also use plain `http`, or be an IP address instead of a name. See [egress.md](egress.md).',
     parse: (text) => {
       const entries = listOf(text).map(parseDestination)
       return entries.every((it) => it !== null) ? entries : undefined
@@ -184,7 +184,7 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     default: String(TOKENIZE_TOKENS_MAX),
     accepts: 'a whole number from 1 to 1000000',
     about:
-      'How many tokens one tokenize request may make. A JSON body is limited to 500,000 members and items in any case.',
+      'How many tokens one tokenize request may create. A JSON body is limited to 500,000 members and items in any case.',
     parse: wholeFrom(1, 1_000_000),
   },
   tokenPrivacy: {
@@ -221,7 +221,7 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     default: 'jail',
     accepts: `one of ${REACTOR_LEVELS.join(', ')}`,
     about:
-      'The sandbox of reactors. `jail` uses Landlock, seccomp and kernel limits; `hardened` adds namespaces, with bubblewrap. If the sandbox is not available, no reactor runs, and the log says what is missing. `portable` has no kernel sandbox, for code that you trust. See [reactors.md](reactors.md).',
+      'The sandbox of reactors. `jail` uses Landlock, seccomp and kernel limits; `hardened` adds namespaces, with bubblewrap. If the sandbox is not available, no reactor runs, and the log says what is missing. `portable` has no kernel sandbox: use it only for code that you trust. See [reactors.md](reactors.md).',
     parse: oneOf(REACTOR_LEVELS),
   },
   reactorPackages: {
@@ -229,7 +229,7 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     default: '',
     accepts: 'a comma-separated list of names of packages such as stripe and @adyen/api-library',
     about:
-      'Packages that reactors may require in addition to those that come along. Install them beside the service; native code in them is not loaded.',
+      'Packages that reactors may require in addition to the bundled ones. Install them beside the service; native code in them is not loaded.',
     parse: (text) => {
       const names = listOf(text)
       return names.every((it) => PACKAGE_NAME.test(it)) ? names : undefined
@@ -241,7 +241,7 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     default: 'off',
     accepts: 'on or off',
     about:
-      'Whether console output of reactors goes to the log, as `reactor_output`. The values that a reactor was given are redacted, but not in another form, so turn it on only if you trust the authors.',
+      'Whether console output of reactors goes to the log, as `reactor_output`. Values that a reactor was given are redacted, but not if it encodes or changes them, so turn this on only if you trust the authors of reactors.',
     parse: onOrOff,
   },
   reactorConfiguration: {

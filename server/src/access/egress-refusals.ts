@@ -41,14 +41,17 @@ const HINTS: Readonly<Record<EgressHint, string>> = {
   'perhaps-tls': 'If its port expects TLS, the URL must begin with https://.',
 }
 
-/** Returns the refusal that callers get for an egress error; other errors unchanged. */
-export function refusalOfEgress(error: unknown): unknown {
+/**
+ * Returns the refusal that callers get for an egress error; other errors unchanged. `hinted` is false for callers who neither
+ * chose the destination nor may know about it.
+ */
+export function refusalOfEgress(error: unknown, { hinted } = { hinted: true }): unknown {
   if (error instanceof EgressRefusal) {
     const errors = { destination: [RULES[error.rule]], rule: [error.rule] }
     return new ServiceError('destination_refused', errors, { cause: error })
   }
   if (error instanceof EgressFailure) {
-    const errors = error.hint === null ? undefined : { destination: [HINTS[error.hint]] }
+    const errors = error.hint === null || !hinted ? undefined : { destination: [HINTS[error.hint]] }
     return new ServiceError(FAULTS[error.fault], errors, { cause: error })
   }
   return error

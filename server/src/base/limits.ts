@@ -379,6 +379,9 @@ export const EGRESS_IDLE_MARGIN_MS = 2_000
 export const EGRESS_EARLY_CLOSE_MS = 100
 export const EGRESS_CLOSE_MEMORY_MS = 600_000
 
+/** How many such destinations are remembered for one owner. Ours. */
+export const EGRESS_CLOSES_MAX = 100
+
 /** Header section of a destination's response: all header fields together. Ours. */
 export const EGRESS_HEADER_SECTION_BYTES_MAX = 64 * KiB
 

@@ -31,6 +31,21 @@ export function parseMask(mask: Json): Mask {
 }
 
 /**
+ * Parses the mask of a token type. It names every member that the data may have, so members that the data lacks are left out
+ * of its value.
+ */
+export function parseDefaultMask(mask: Json): Mask {
+  const { render } = parseMask(mask)
+  return {
+    render: (run, one) => {
+      const value = render(run, one)
+      if (!isJsonObject(value)) return value
+      return Object.fromEntries(Object.entries(value).filter(([, it]) => it !== null))
+    },
+  }
+}
+
+/**
  * Returns the part of the data that may be seen.
  *
  * With `throw`, an expression whose filter fails throws FilterError, whose `member` is its path: a new mask is tested this

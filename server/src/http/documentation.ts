@@ -4,7 +4,7 @@
  * Both are public: they say nothing about this vault but its version, which the OpenAPI document states, too.
  */
 import { existsSync } from 'node:fs'
-import { glob, readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { ServiceError } from '../base/service-error.ts'
 import { endpoint, type Answer, type Endpoint } from './endpoint.ts'
 
@@ -18,7 +18,12 @@ export function documentationEndpoints(
   version: string,
 ): Record<'getHome' | 'getPage' | 'getOperatingPage', Endpoint> {
   let pages: Promise<ReadonlyMap<string, string>> | undefined
-  const read = (): Promise<ReadonlyMap<string, string>> => (pages ??= readPages())
+  const read = (): Promise<ReadonlyMap<string, string>> => {
+    pages ??= readPages()
+    // The next visitor may have better luck, for example with file descriptors.
+    pages.catch(() => (pages = undefined))
+    return pages
+  }
   return {
     getHome: endpoint({
       method: 'GET',
@@ -50,12 +55,15 @@ export function documentationEndpoints(
 /** Returns the text of each page by its path below `docs/`. Decision records are for maintainers and are left out. */
 async function readPages(): Promise<ReadonlyMap<string, string>> {
   const folder = FOLDER.find((it) => existsSync(it))
-  const pages = new Map<string, string>()
-  if (folder === undefined) return pages
-  for await (const it of glob('{*,operate/*}.md', { cwd: folder })) {
-    pages.set(it, await readFile(new URL(it, folder), 'utf8'))
+  if (folder === undefined) throw new Error('The documentation is not installed')
+  const pages: [path: string, text: string][] = []
+  for (const part of ['', 'operate/']) {
+    for (const name of await readdir(new URL(part, folder))) {
+      const path = part + name
+      if (path.endsWith('.md')) pages.push([path, await readFile(new URL(path, folder), 'utf8')])
+    }
   }
-  return new Map([...pages].sort(([a], [b]) => rankOf(a) - rankOf(b) || (a < b ? -1 : 1)))
+  return new Map(pages.toSorted(([a], [b]) => rankOf(a) - rankOf(b) || (a < b ? -1 : 1)))
 }
 
 function rankOf(path: string): number {

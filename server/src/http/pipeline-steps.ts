@@ -87,10 +87,10 @@ export function beginRequest(
 }
 
 /**
- * Returns the refusal of a request that another parser could read differently, or whose header section is not acceptable; null
- * if there is no reason. After such a refusal the connection ends with the response. Decision 0052.
+ * Refuses a request that another parser could read differently, or whose header section is not acceptable: returns the error, and
+ * has the connection end with its response (decision 0052). Returns null for all others.
  */
-export function refusalOfMessage(message: IncomingMessage): Error | null {
+export function refuseAmbiguous(message: IncomingMessage): Error | null {
   try {
     if (endsAfterAnswer(message)) throw new ServiceError('body_invalid', NOT_WELL_FORMED)
     checkHeaders(message.rawHeaders, message.httpVersion)
@@ -113,7 +113,7 @@ export function checkHeadersAndAuthenticate(
   check: () => void,
   done: (error?: Error) => void,
 ): void {
-  const refusal = refusalOfMessage(request.raw)
+  const refusal = refuseAmbiguous(request.raw)
   if (refusal !== null) {
     done(refusal)
     return

@@ -9,9 +9,12 @@ const PROXY = '10.1.2.3'
 /** Returns the URL of `/a` for a request from `peer`. */
 function urlFor(
   headers: IncomingHttpHeaders,
-  { peer = PROXY, url = null }: { peer?: string | undefined; url?: string | null } = {},
+  { peer = PROXY, url = null }: { peer?: string | null; url?: string | null } = {},
 ): string {
-  const message = { headers: { host: 'inner', ...headers }, socket: { remoteAddress: peer } }
+  const message = {
+    headers: { host: 'inner', ...headers },
+    socket: { remoteAddress: peer ?? undefined },
+  }
   const trustedProxies = ['10.1.0.0/16', 'fd00::/8'].map((it) => parseIpBlock(it)!)
   const address: PublicAddress = { url, trustedProxies }
   return absoluteUrl(message as IncomingMessage, address, '/a')
@@ -50,6 +53,21 @@ describe('the URL of a path', () => {
     ['a host with a user', { forwarded: 'host="me@a.example"' }, 'http://inner/a'],
     ['an unfinished quote', { forwarded: 'host="a.example;proto=https' }, 'http://inner/a'],
     ['a name that only ends alike', { forwarded: 'xproto=https' }, 'http://inner/a'],
+    [
+      'what is not inside quotes',
+      { forwarded: 'host=vault.example;for="_x;host=evil.example"' },
+      'http://vault.example/a',
+    ],
+    [
+      'no element with a parameter twice',
+      { forwarded: 'host=a.example;host=b.example' },
+      'http://inner/a',
+    ],
+    [
+      'no element with an escape',
+      { forwarded: 'proto=https;host="a\\".example"' },
+      'http://inner/a',
+    ],
   ]
   for (const [what, headers, url] of cases) {
     test(`goes by ${what} of a trusted proxy`, () => assert.equal(urlFor(headers), url))
@@ -57,10 +75,8 @@ describe('the URL of a path', () => {
 
   test('ignores those headers from any other client', () => {
     const headers = { forwarded: 'proto=https;host=evil.example', 'x-forwarded-proto': 'https' }
-    for (const peer of ['10.2.0.1', '::1', 'fe80::1', '', undefined]) {
-      const seen = peer === undefined ? {} : { peer }
-      const trusted = peer === undefined
-      assert.equal(urlFor(headers, seen), trusted ? 'https://evil.example/a' : 'http://inner/a')
+    for (const peer of ['10.2.0.1', '::1', 'fe80::1', '', null]) {
+      assert.equal(urlFor(headers, { peer }), 'http://inner/a')
     }
   })
 

@@ -39,11 +39,7 @@ interface Forwarded {
 
 /** Reads `Forwarded` (RFC 7239), or else its older relatives. In a list, the first element is about the client. */
 function readForwarded(headers: IncomingMessage['headers']): Forwarded {
-  const [element = ''] = FIRST_ELEMENT.exec(headers.forwarded ?? '') ?? []
-  const named = new Map<string, string>()
-  for (const [, name, quoted, token] of element.matchAll(PARAMETER)) {
-    named.set(name!.toLowerCase(), quoted ?? token!)
-  }
+  const named = firstElement(headers.forwarded ?? '')
   const proto = named.get('proto') ?? firstOf(headers['x-forwarded-proto'])
   const host = named.get('host') ?? firstOf(headers['x-forwarded-host'])
   return {
@@ -52,10 +48,22 @@ function readForwarded(headers: IncomingMessage['headers']): Forwarded {
   }
 }
 
-/** Up to the first comma that is not quoted. */
-const FIRST_ELEMENT = /^(?:[^,"]|"(?:[^"\\]|\\.)*")*/
+/** Returns the parameters of the first element, by lower-case name; none if it is malformed or names one twice. */
+function firstElement(text: string): ReadonlyMap<string, string> {
+  const named = new Map<string, string>()
+  for (let at = 0; ; at++) {
+    PARAMETER.lastIndex = at
+    const [all, name, quoted, token] = PARAMETER.exec(text) ?? []
+    if (all === undefined || named.has(name!.toLowerCase())) return new Map()
+    named.set(name!.toLowerCase(), quoted ?? token!)
+    at += all.length
+    if (at === text.length || text[at] === ',') return named
+    if (text[at] !== ';') return new Map()
+  }
+}
 
-const PARAMETER = /(?:^|;)[ \t]*(proto|host)=(?:"([^"\\]*)"|([^;,"\s]+))/gi
+/** A quoted value with an escape is no scheme and no host, so it counts as malformed. */
+const PARAMETER = /[ \t]*([\w!#$%&'*+.^`|~-]+)=(?:"([^"\\]*)"|([^;,"\s]+))[ \t]*/y
 
 const AUTHORITY = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i
 

@@ -8,35 +8,43 @@
 import type { IncomingMessage } from 'node:http'
 import { ServiceError } from '../base/service-error.ts'
 
-/** Rewrites an absolute target to origin form. To be called before routing; checkTarget() then refuses what contradicts. */
+/** Rewrites an absolute target to origin form. To be called before routing; checkTarget() then refuses what has neither. */
 export function normalizeTarget(message: IncomingMessage): void {
-  const { url = '' } = message
-  if (url.startsWith('/')) return
+  const { url = '', method } = message
+  if (url.startsWith('/') || (url === '*' && method === 'OPTIONS')) return
   const [all, scheme, authority] = ABSOLUTE.exec(url) ?? []
-  if (all === undefined) return
+  if (all === undefined) {
+    // The router would take it for a path without looking at its first character.
+    message.url = '/'
+    refused.add(message)
+    return
+  }
   const rest = url.slice(all.length)
   message.url = rest.startsWith('/') ? rest : `/${rest}`
-  if (!isSame(scheme!.toLowerCase(), authority!, message.headers.host)) contradicting.add(message)
+  if (!isSame(scheme!.toLowerCase(), authority!, message.headers.host)) refused.add(message)
 }
 
-/** Throws `header_invalid` if the target named another authority than `Host`. */
+/** Throws `header_invalid` if the target was neither a path nor a URL of the host in `Host`. */
 export function checkTarget(message: IncomingMessage): void {
-  if (!contradicting.has(message)) return
+  if (!refused.has(message)) return
   throw new ServiceError('header_invalid', {
-    host: ['The request target names another host. Send the path alone, or the same host in both.'],
+    host: [
+      'The request target does not match it: send the path alone, or an http URL of this host.',
+    ],
   })
 }
 
-const contradicting = new WeakSet<IncomingMessage>()
+const refused = new WeakSet<IncomingMessage>()
 
 /** The authority ends as in every URL; a backslash does not end it, so it is compared, and differs. */
 const ABSOLUTE = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)/i
 
-/** Compares as RFC 3986, section 6.2.3: without case, and with default ports left out. */
+/** Compares as RFC 3986, section 6.2.3: without case, and with default ports left out. Neither may have a user or no name. */
 function isSame(scheme: string, authority: string, host: string | undefined): boolean {
   const defaultPort = DEFAULT_PORTS.get(scheme)
-  if (defaultPort === undefined || host === undefined || authority === '') return false
-  return withoutPort(authority, defaultPort) === withoutPort(host, defaultPort)
+  if (defaultPort === undefined || host === undefined || authority.includes('@')) return false
+  const name = withoutPort(authority, defaultPort)
+  return name !== '' && !name.startsWith(':') && name === withoutPort(host, defaultPort)
 }
 
 /** Either may arrive: what terminates TLS in front may forward the target as it was. */

@@ -18,7 +18,7 @@ import {
 } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { streamingPreflightHeaders, preflightHeaders } from './cors.ts'
-import { beginRequest, refusalOfMessage, type PipelineOptions } from './pipeline-steps.ts'
+import { beginRequest, refuseAmbiguous, type PipelineOptions } from './pipeline-steps.ts'
 import { addEndpoint } from './endpoint-route.ts'
 import type { Endpoint } from './endpoint.ts'
 import { letExpectationsIn } from './expectations.ts'
@@ -75,7 +75,7 @@ export function createServer(settings: ServerOptions): Server {
       beginRequest(request, options)
       const streaming = findPath(paths, request)?.streaming === true
       const lost = new ServiceError('route_not_found', undefined, { cause })
-      sendError(options, refusalOfMessage(request.raw) ?? lost, reply, streaming)
+      sendError(options, refuseAmbiguous(request.raw) ?? lost, reply, streaming)
     },
   })
   // Two more are let through, so that the count itself reveals the excess.
@@ -110,7 +110,7 @@ export function createServer(settings: ServerOptions): Server {
   server.register((lost, _options, done) => {
     lost.addHook('onRequest', (request, reply, refuse) => {
       beginRequest(request, options)
-      refuse(refusalOfMessage(request.raw) ?? refusalOfRoute(paths, request, reply))
+      refuse(refuseAmbiguous(request.raw) ?? refusalOfRoute(paths, request, reply))
     })
     lost.setNotFoundHandler(() => assert.fail('The hook lets nothing through'))
     done()
@@ -121,7 +121,7 @@ export function createServer(settings: ServerOptions): Server {
     onRequest: (request, reply, done) => {
       request.route = '*'
       beginRequest(request, options)
-      done(refusalOfMessage(request.raw) ?? undefined)
+      done(refuseAmbiguous(request.raw) ?? undefined)
     },
     handler: (request, reply) => {
       const known = findPath(paths, request)

@@ -15,6 +15,7 @@ import {
   flushDecisionsBeforeError,
   flushDecisions,
   checkEndpointAccess,
+  refuseAmbiguous,
   type PipelineOptions,
 } from './pipeline-steps.ts'
 import { endAfterAnswer } from './framing.ts'
@@ -47,8 +48,9 @@ export function addStreamingEndpoint(
       try {
         requestTarget = requestTargetOf(request)
       } catch (error) {
+        const refusal = refuseAmbiguous(request.raw) ?? (error as Error)
         endAfterAnswer(request.raw)
-        return done(error as Error)
+        return done(refusal)
       }
       if (requestTarget.startsWith('/')) request.route = `${path}/*`
       // Also logs clients that leave before the end, which the framework does not report.

@@ -116,7 +116,7 @@ export type EgressFault =
 export type EgressHint =
   | 'no-tls' // it answered a TLS handshake with something else
   | 'tls' // it answered plain http with a TLS alert
-  | 'perhaps-tls' // it closed a new connection without a byte of a response to plain http, as TLS servers do
+  | 'perhaps-tls' // it never answered plain http and closed the connection, as TLS servers do
 
 export class EgressFailure extends Error {
   override readonly name = 'EgressFailure'

@@ -85,7 +85,8 @@ export async function forwardRequest(
     const request = { method, headers, body, timeoutMs }
     await exchange(world.egress, route, request, incoming.reply, { accepted, unread })
   } catch (error) {
-    throw (outbound.kind === 'streamed' ? outbound.fault() : undefined) ?? refusalOfEgress(error)
+    const fault = outbound.kind === 'streamed' ? outbound.fault() : undefined
+    throw fault ?? refusalOfEgress(error, { hinted: !anonymous })
   }
   return undefined
 }

@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../base/json.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import { ServiceError, type MemberErrors } from '../base/service-error.ts'
 import { ExpressionError, within } from '../expressions/expression-error.ts'
-import { parseMask, type Mask } from '../expressions/mask.ts'
+import { parseDefaultMask, parseMask, type Mask } from '../expressions/mask.ts'
 import { parseTemplate, type Template } from '../expressions/template.ts'
 import { memberErrors } from '../http/parse.ts'
 import { tokenIdFault } from './token-id.ts'
@@ -111,7 +111,7 @@ function defaultOptions(type: TokenType): DraftOptions {
   const options: DraftOptions = {
     id: null,
     containers: [type.container],
-    mask: type.mask === null ? null : parseMask(type.mask),
+    mask: type.mask === null ? null : parseDefaultMask(type.mask),
     metadata: null,
     searchIndexes: type.searchIndexes.map((it) => parseTemplate(it)),
     fingerprint: parseTemplate(type.fingerprintExpression),

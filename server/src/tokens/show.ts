@@ -7,7 +7,7 @@ import type { Transform } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import type { Sensitive } from '../base/sensitive.ts'
 import { ExpressionError } from '../expressions/expression-error.ts'
-import { evaluateMask, parseMask, type Mask } from '../expressions/mask.ts'
+import { evaluateMask, parseDefaultMask, parseMask, type Mask } from '../expressions/mask.ts'
 import type { EvaluationContext } from '../expressions/template.ts'
 import type { StoredToken } from '../ports/stored.ts'
 import { maskOf } from './wire.ts'
@@ -37,7 +37,7 @@ function parsedMaskOf(token: StoredToken): Mask | null {
   const mask = maskOf(token)
   if (mask === null) return null
   try {
-    return parseMask(mask)
+    return token.details?.['mask'] === undefined ? parseDefaultMask(mask) : parseMask(mask)
   } catch (error) {
     if (error instanceof ExpressionError) return null
     throw error

@@ -277,3 +277,49 @@ describe('POST /tokenize refuses', () => {
     })
   }
 })
+
+test('a card without an expiry has a default mask without it, until a patch adds one', async () => {
+  const { vault, tokenize } = await tokenStage()
+  const data = { number: NUMBER }
+  const masked = { number: 'XXXXXXXXXXXX4242' }
+  const root = (await tokenize({ type: 'card', data })) as JsonObject
+  assert.deepEqual(root['mask'], masked)
+  const half = (await tokenize({
+    type: 'card',
+    data: { ...data, expiration_year: 2030 },
+  })) as JsonObject
+  assert.deepEqual(half['mask'], { ...masked, expiration_year: 2030 })
+  const nested = (await tokenize({ a: [{ type: 'card', data }] })) as { a: JsonObject[] }
+  assert.deepEqual(nested.a[0]!['data'], masked)
+
+  const rule = {
+    priority: 1,
+    container: '/',
+    transform: 'mask',
+    permissions: ['token:read', 'token:update'],
+  }
+  const reader = await vault.keyFor({ name: 'masked', type: 'private', rules: [rule] })
+  const path = `/tokens/${root['id'] as string}`
+  const read = async (): Promise<JsonObject> =>
+    (await vault.call('GET', path, { key: reader })).json()
+  assert.deepEqual((await read())['data'], masked)
+  assert.deepEqual(Object.keys((await read())['mask'] as JsonObject), [
+    'number',
+    'expiration_month',
+    'expiration_year',
+  ])
+
+  const changer = await vault.keyFor({ permissions: ['token:update'] })
+  const headers = { 'content-type': 'application/merge-patch+json' }
+  const expiry = { expiration_month: 2, expiration_year: 2031 }
+  const patched = await vault.call('PATCH', path, { key: changer, headers, body: { data: expiry } })
+  assert.equal(patched.status, 200, patched.text)
+  assert.deepEqual((await read())['data'], { ...masked, ...expiry })
+})
+
+test('a mask of one’s own shows null for what the data lacks', async () => {
+  const { tokenize } = await tokenStage()
+  const mask = { month: '{{ data.expiration_month }}', last: '{{ data.number | last4 }}' }
+  const entry = (await tokenize({ type: 'card', data: { number: NUMBER }, mask })) as JsonObject
+  assert.deepEqual(entry['mask'], { month: null, last: '4242' })
+})

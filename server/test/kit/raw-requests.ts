@@ -113,6 +113,9 @@ export function contradicting(
     `http://${host}\\@elsewhere${path}`,
     `http://elsewhere\\@${host}${path}`,
     `ftp://${host}${path}`,
+    `http://:80${path}`,
+    `*${path.slice(1)}`,
+    '*',
   ]
   return [
     ...targets.map((target): [string, number, () => string] => [

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { build, pointToEmitted } from '../../build/build.ts'
+import { build, copyDocumentation, pointToEmitted } from '../../build/build.ts'
 
 const SERVER = path.join(import.meta.dirname, '../..')
 
@@ -75,4 +75,16 @@ describe('pointToEmitted()', () => {
   test('throws when a string still leads to a source file', () => {
     assert.throws(() => pointToEmitted(`fork('./child.ts')`, import.meta.dirname), /\.\/child\.ts/)
   })
+})
+
+test('copyDocumentation() puts the pages that are served, and no decision record, beside the code', (t) => {
+  const root = mkdtempSync(path.join(tmpdir(), 'symbolon-docs-'))
+  t.after(() => rmSync(root, { recursive: true }))
+  cpSync(path.join(SERVER, '../docs'), path.join(root, 'docs'), { recursive: true })
+  const home = path.join(root, 'server')
+  mkdirSync(home)
+  copyDocumentation(home)
+  const pages = globSync('**/*.md', { cwd: path.join(home, 'dist/docs') })
+  assert.ok(pages.includes('interface.md') && pages.includes(path.join('operate', 'run.md')))
+  assert.ok(!pages.some((it) => it.startsWith('decisions')))
 })

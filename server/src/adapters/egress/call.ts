@@ -135,8 +135,8 @@ export abstract class EgressCall implements OutboundCall, Timed {
     if (this.#settle()) this.#reject(failureOf(error, this.#inBody))
   }
 
-  /** Like onError(), for the first request on a connection without TLS. */
-  protected onErrorWithoutTls(error: unknown): void {
+  /** Like onError(), for a destination without TLS that has never answered. */
+  protected onErrorBeforeAnswer(error: unknown): void {
     if (!this.isClosedEarly(error)) this.onError(error)
     else this.onError(new EgressFailure('reset', { cause: error, hint: 'perhaps-tls' }))
   }

@@ -5,16 +5,16 @@ import { describe, test, type TestContext } from 'node:test'
 import { parseDestination } from '../../base/destination.ts'
 import {
   EGRESS_CLOSE_MEMORY_MS,
+  EGRESS_CLOSES_MAX,
   EGRESS_CONNECTIONS_MAX,
   EGRESS_EARLY_CLOSE_MS,
 } from '../../base/limits.ts'
-import type { OutboundRequest } from '../../ports/egress.ts'
+import type { OutboundCall, OutboundRequest } from '../../ports/egress.ts'
 import { collector, type Collected } from '../../../test/kit/collector.ts'
 import { onRequest, testDestination } from '../../../test/kit/test-destination.ts'
 import { UndiciEgress } from './undici-egress.ts'
 
 const CARRIERS = { undici: [], node: ['Keep-Alive', 'timeout=5'] } as const
-const READS = ['GET'] as const
 const WRITES = ['POST', 'PUT', 'PATCH', 'DELETE'] as const
 
 describe('a request that must not be sent twice', () => {
@@ -56,12 +56,40 @@ describe('a request that must not be sent twice', () => {
     }
   })
 
-  test('closes a connection of its own with the response', async (t) => {
+  for (const carrier of ['undici', 'node'] as const) {
+    test(`closes a connection of its own with the response, and says so: ${carrier}`, async (t) => {
+      const { send, destination, headerSections } = await stage(t, { keeps: false })
+      await send('POST', { carrier })
+      await assert.rejects(send('POST', { carrier }), { fault: 'reset' })
+      for (let n = 0; n < 10; n++) await send('POST', { carrier })
+      await until(() => destination.open() === 0)
+      const closing = headerSections.filter((it) => /^connection: close$/im.test(it))
+      assert.equal(closing.length, 10)
+    })
+  }
+
+  test('that asks for the connection to close takes a new one, and no other takes that', async (t) => {
+    for (const more of [[], ['Keep-Alive', 'timeout=5']]) {
+      const { send, destination } = await stage(t)
+      await send('POST')
+      for (let n = 0; n < 3; n++) await send('POST', { headers: ['Connection', 'close', ...more] })
+      await send('POST')
+      assert.equal(destination.accepted(), 4)
+    }
+  })
+
+  test('of a tenant is not affected by how many destinations of another tenant close early', async (t) => {
     const { send, destination } = await stage(t, { keeps: false })
     await send('POST')
     await assert.rejects(send('POST'), { fault: 'reset' })
-    for (let n = 0; n < 10; n++) await send('POST')
-    await until(() => destination.open() === 0)
+    for (let n = 0; n <= EGRESS_CLOSES_MAX; n++) {
+      for (let twice = 0; twice < 2; twice++) {
+        await send('GET', { owner: 'tenant-b', host: `host-${n}.test` })
+      }
+    }
+    const before = destination.accepted()
+    for (let n = 0; n < 3; n++) await send('POST')
+    assert.equal(destination.accepted(), before + 3)
   })
 
   test('makes no more connections than requests may be in flight', async (t) => {
@@ -109,28 +137,56 @@ describe('a request that must not be sent twice', () => {
 })
 
 describe('a read', () => {
-  for (const method of READS) {
-    for (const carrier of ['undici', 'node'] as const) {
-      test(`takes the connection used last, and is sent again if a close crossed it: ${method}, ${carrier}`, async (t) => {
-        const { send, destination, received } = await stage(t, { keeps: false })
-        for (let n = 0; n < 10; n++) {
-          const { status, received } = await send(method, { carrier })
-          assert.equal(status, 204)
-          assert.deepEqual(received, ['header section', 'end'])
-        }
-        // Every other one met a connection that was closing.
-        assert.ok(received.length > 10)
-        assert.equal(destination.accepted(), 10)
-      })
-    }
+  for (const carrier of ['undici', 'node'] as const) {
+    test(`is sent again, once, if a close crossed it: ${carrier}`, async (t) => {
+      const { send, destination, received } = await stage(t, { keeps: false })
+      for (let n = 0; n < 10; n++) {
+        const { status, received: calls } = await send('GET', { carrier })
+        assert.equal(status, 204)
+        assert.deepEqual(calls, ['header section', 'end'])
+      }
+      // Each but the first met a connection that was closing. Node's client keeps none that a second attempt made.
+      assert.equal(received.length, carrier === 'undici' ? 19 : 15)
+      assert.equal(destination.accepted(), 10)
+    })
   }
 
   test('is sent again with the body that it had', async (t) => {
     const { send, received } = await stage(t, { keeps: false })
     for (let n = 0; n < 2; n++) await send('GET', { body: Buffer.from('12') })
     assert.deepEqual(new Set(received), new Set(['GET 12']))
-    const again = send('GET', { body: stream() })
-    await again.catch((error: unknown) => assert.equal((error as { fault: string }).fault, 'reset'))
+  })
+
+  test('is not sent again with a body that was streamed', async (t) => {
+    const { send, received } = await stage(t, { keeps: false })
+    await send('GET')
+    await assert.rejects(send('GET', { body: stream() }), { fault: 'reset' })
+    assert.ok(received.length <= 2)
+  })
+
+  test('takes a connection that was kept, even from a destination that once closed one early', async (t) => {
+    const { send, destination, closeAll } = await stage(t)
+    await send('GET')
+    closeAll()
+    await until(() => destination.open() === 0)
+    for (let n = 0; n < 5; n++) await send('GET')
+    assert.equal(destination.accepted(), 2)
+  })
+
+  test('is not sent again once its caller has left', async (t) => {
+    for (const carrier of ['undici', 'node'] as const) {
+      const { send, received, hold } = await stage(t)
+      await send('GET', { carrier })
+      const held = hold()
+      let call: OutboundCall | undefined
+      const aborted = send('GET', { carrier, started: (it) => (call = it) })
+      await until(() => held.length === 1)
+      call!.abort()
+      await assert.rejects(aborted, { fault: 'aborted' })
+      for (let turn = 0; turn < 50; turn++)
+        await new Promise((resolve) => void setImmediate(resolve))
+      assert.equal(received.length, 2)
+    }
   })
 
   for (const carrier of ['undici', 'node'] as const) {
@@ -173,6 +229,9 @@ interface Sending {
   readonly body?: OutboundRequest['body']
   readonly owner?: string
   readonly host?: string
+  readonly headers?: readonly string[]
+  /** Called with the call when it has begun. */
+  readonly started?: (call: OutboundCall) => void
 }
 
 /**
@@ -183,12 +242,14 @@ async function stage(t: TestContext, { keeps = true } = {}) {
   let now = 1_000_000
   t.mock.method(performance, 'now', () => now)
   const received: string[] = []
+  const headerSections: string[] = []
   const used = new Set<Socket>()
   let announced = ''
   let held: (() => void)[] | null = null
   let mode: 'answer' | 'refuse' | 'cut' = 'answer'
   const destination = await testDestination(
     onRequest((socket, headerSection, body) => {
+      headerSections.push(headerSection)
       received.push(`${headerSection.split(' ', 1)[0]} ${body.toString()}`)
       const closes = mode === 'refuse' || (!keeps && used.has(socket))
       used.add(socket)
@@ -216,6 +277,7 @@ async function stage(t: TestContext, { keeps = true } = {}) {
   return {
     destination,
     received,
+    headerSections,
     elapse: (ms: number) => void (now += ms),
     closeAll: () => used.forEach((it) => it.end()),
     closeOne: () => void [...used][0]!.end(),
@@ -229,12 +291,22 @@ async function stage(t: TestContext, { keeps = true } = {}) {
     cutOff: () => void (mode = 'cut'),
     send: async (
       method: string,
-      { carrier = 'undici', body = null, owner = 'tenant-a', host = 'name.test' }: Sending = {},
+      {
+        carrier = 'undici',
+        body = null,
+        owner = 'tenant-a',
+        host = 'name.test',
+        headers = [],
+        started = () => {},
+      }: Sending = {},
     ): Promise<Collected> => {
       const receiver = collector()
       const url = new URL(`http://${host}:${destination.port}/`)
-      const request = { method, headers: CARRIERS[carrier], body, timeoutMs: 600_000 }
-      await egress.send(await egress.vet(owner, url, null), request, receiver).done
+      const all = [...CARRIERS[carrier], ...headers]
+      const request = { method, headers: all, body, timeoutMs: 600_000 }
+      const call = egress.send(await egress.vet(owner, url, null), request, receiver)
+      started(call)
+      await call.done
       return receiver
     },
   }

@@ -15,6 +15,8 @@ import type { Timekeeper } from './timekeeper.ts'
 export class NodeCall extends EgressCall implements QueuedCall, DialCall {
   readonly #pool: Pool
   readonly #path: string
+  /** Whether the request itself asks for the connection to close. */
+  readonly #closes: boolean
   /** An agent of its own, for a connection that is not reused. */
   #ownAgent: Agent | null = null
   #begun = false
@@ -26,6 +28,7 @@ export class NodeCall extends EgressCall implements QueuedCall, DialCall {
   constructor(
     pool: Pool,
     path: string,
+    closes: boolean,
     request: OutboundRequest,
     receiver: OutboundReceiver,
     timekeeper: Timekeeper,
@@ -33,14 +36,16 @@ export class NodeCall extends EgressCall implements QueuedCall, DialCall {
     super(request, receiver, timekeeper)
     this.#pool = pool
     this.#path = path
+    this.#closes = closes
     pool.admit(this)
   }
 
   begin(): void {
     this.#begun = true
     const { agent, history } = this.#pool
+    const own = this.#closes || (!this.repeatable && !history.isSteady())
     try {
-      this.#send(this.repeatable || history.isSteady() ? agent : this.#newAgent())
+      this.#send(own ? this.#newAgent() : agent)
     } catch (error) {
       this.#release()
       this.onError(error)
@@ -80,8 +85,8 @@ export class NodeCall extends EgressCall implements QueuedCall, DialCall {
     const isCurrent = (): boolean => sending === this.#sending
     sending.on('error', (error) => {
       if (!isCurrent() || this.#sendsAgain(sending, error)) return
-      if (sending.reusedSocket || this.#pool.secure) this.onError(error)
-      else this.onErrorWithoutTls(error)
+      if (this.#pool.mayExpectTls) this.onErrorBeforeAnswer(error)
+      else this.onError(error)
     })
     sending.on('close', () => {
       if (!isCurrent()) return
@@ -114,6 +119,7 @@ export class NodeCall extends EgressCall implements QueuedCall, DialCall {
 
   #receive(answer: IncomingMessage): void {
     this.#answer = answer
+    this.#pool.onAnswer()
     this.onHeaderSection(answer.statusCode!, answer.statusMessage ?? '', answer.rawHeaders)
     const { throttle, owner } = this.#pool.readerOptions
     answer.on('data', (chunk: Buffer) => {
@@ -138,6 +144,9 @@ export class NodeCall extends EgressCall implements QueuedCall, DialCall {
   #fields(): string[] {
     const { headers, body, method } = this.request
     const fields = ['Host', this.#pool.authority, ...headers]
+    // Announces the close, so that the destination is the one to close.
+    if (this.#ownAgent !== null && !isNamed(headers, 'connection'))
+      fields.push('Connection', 'close')
     const length = body instanceof Uint8Array ? body.byteLength : body === null ? 0 : body.length
     if (length === null) fields.push('Transfer-Encoding', 'chunked')
     else if (length > 0 || BODY_EXPECTED.has(method)) fields.push('Content-Length', String(length))
@@ -150,6 +159,10 @@ export class NodeCall extends EgressCall implements QueuedCall, DialCall {
     this.#ownAgent?.destroy()
     this.#pool.release(null)
   }
+}
+
+function isNamed(headers: readonly string[], name: string): boolean {
+  return headers.some((it, at) => at % 2 === 0 && it.toLowerCase() === name)
 }
 
 /** Methods whose requests send `Content-Length: 0` without a body. Source: RFC 9110, section 8.6. */

@@ -47,6 +47,7 @@ export class Pool {
   readonly #waiting = new Set<QueuedCall>()
   #agent: DialAgent | null = null
   #active = 0
+  #answered = false
   #closed = false
 
   constructor(
@@ -66,8 +67,14 @@ export class Pool {
     return authorityOf(this.#target.endpoint)
   }
 
-  get secure(): boolean {
-    return this.#target.endpoint.secure
+  /** Whether the destination was never seen to answer, and is spoken to without TLS. */
+  get mayExpectTls(): boolean {
+    return !this.#answered && !this.#target.endpoint.secure
+  }
+
+  /** Called with every response. */
+  onAnswer(): void {
+    this.#answered = true
   }
 
   /** The agent for calls through Node's own client. */
@@ -90,9 +97,8 @@ export class Pool {
     }
   }
 
-  /** Returns a connection for a call through undici; `repeatable` if its request may be sent a second time. */
-  takeConnection(repeatable: boolean): PooledConnection {
-    if (!repeatable && !this.history.isSteady()) return this.newConnection({ reusable: false })
+  /** Returns a connection for a call through undici, an idle one if there is one. */
+  takeConnection(): PooledConnection {
     return this.#idle.pop() ?? this.newConnection()
   }
 
@@ -138,10 +144,13 @@ export class Pool {
 
   #onClosed(connection: PooledConnection, unannounced: boolean): void {
     const index = this.#idle.indexOf(connection)
-    if (index === -1) return
-    this.#idle.splice(index, 1)
-    const idleMs = this.history.now() - connection.releasedAt!
-    if (unannounced && idleMs < EGRESS_EARLY_CLOSE_MS) this.history.noteClose()
+    if (index !== -1) this.#idle.splice(index, 1)
+    const { releasedAt } = connection
+    if (releasedAt === null) return
+    // Not only of an idle one: undici may have been about to use it, and then dials again for the request.
+    const soon = this.history.now() - releasedAt < EGRESS_EARLY_CLOSE_MS
+    if (unannounced && soon) this.history.noteClose()
+    connection.releasedAt = null
   }
 
   readonly #beginNext = (): void => {

@@ -25,7 +25,7 @@ export class PooledConnection {
   #dropped = false
   /** Whether it may carry another request after its first. */
   readonly reusable: boolean
-  /** When its last request ended, by the clock of its pool; null while it is new. */
+  /** When its last request ended, by the clock of its pool; null while it is new, and once it has closed. */
   releasedAt: number | null = null
 
   /**

@@ -1,25 +1,39 @@
-import { EGRESS_POOLS_MAX, EGRESS_CLOSE_MEMORY_MS } from '../../base/limits.ts'
+import { EGRESS_CLOSE_MEMORY_MS, EGRESS_CLOSES_MAX } from '../../base/limits.ts'
 
 /**
- * When destinations last closed a connection soon after a response, by owner and destination.
+ * When destinations last closed a connection soon after a response, by owner and destination. No owner can learn about
+ * another one's, or push them out.
  *
  * A server may close an idle connection at any time, and the close can cross the next request on its way: the caller then
  * cannot know whether that was carried out (RFC 9112, section 9.3.1).
  */
 export class ReuseHistory {
-  /** Times in milliseconds; the latest comes last. */
-  readonly #closes = new Map<string, number>()
+  /** Times in milliseconds, by owner and destination; the latest comes last. */
+  readonly #closes = new Map<string, Map<string, number>>()
 
-  noteClose(key: string, now: number): void {
-    this.#closes.delete(key)
-    this.#closes.set(key, now)
-    const [oldest] = this.#closes.keys()
-    if (this.#closes.size > EGRESS_POOLS_MAX) this.#closes.delete(oldest!)
+  noteClose(owner: string, destination: string, now: number): void {
+    this.#forget(now)
+    const closes = this.#closes.get(owner) ?? new Map<string, number>()
+    this.#closes.delete(owner)
+    this.#closes.set(owner, closes)
+    closes.delete(destination)
+    closes.set(destination, now)
+    const [oldest] = closes.keys()
+    if (closes.size > EGRESS_CLOSES_MAX) closes.delete(oldest!)
   }
 
   /** Whether there was no such close within EGRESS_CLOSE_MEMORY_MS. */
-  isSteady(key: string, now: number): boolean {
-    const at = this.#closes.get(key)
+  isSteady(owner: string, destination: string, now: number): boolean {
+    const at = this.#closes.get(owner)?.get(destination)
     return at === undefined || now - at >= EGRESS_CLOSE_MEMORY_MS
+  }
+
+  /** Drops owners whose last close is too long ago to matter; they come first. */
+  #forget(now: number): void {
+    for (const [owner, closes] of this.#closes) {
+      const last = [...closes.values()].at(-1)!
+      if (now - last < EGRESS_CLOSE_MEMORY_MS) return
+      this.#closes.delete(owner)
+    }
   }
 }

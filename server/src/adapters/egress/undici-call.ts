@@ -10,6 +10,8 @@ import type { Timekeeper } from './timekeeper.ts'
 export class UndiciCall extends EgressCall implements QueuedCall, Dispatcher.DispatchHandler {
   readonly #pool: Pool
   readonly #path: string
+  /** Whether the request itself asks for the connection to close. */
+  readonly #closes: boolean
   #connection: PooledConnection | null = null
   #controller: Dispatcher.DispatchController | null = null
   /** Bytes of the body still to come, if the header section gave its length. */
@@ -18,6 +20,7 @@ export class UndiciCall extends EgressCall implements QueuedCall, Dispatcher.Dis
   constructor(
     pool: Pool,
     path: string,
+    closes: boolean,
     request: OutboundRequest,
     receiver: OutboundReceiver,
     timekeeper: Timekeeper,
@@ -25,11 +28,13 @@ export class UndiciCall extends EgressCall implements QueuedCall, Dispatcher.Dis
     super(request, receiver, timekeeper)
     this.#pool = pool
     this.#path = path
+    this.#closes = closes
     pool.admit(this)
   }
 
   begin(): void {
-    this.#sendOn(this.#pool.takeConnection(this.repeatable))
+    const own = this.#closes || (!this.repeatable && !this.#pool.history.isSteady())
+    this.#sendOn(own ? this.#pool.newConnection({ reusable: false }) : this.#pool.takeConnection())
   }
 
   #sendOn(connection: PooledConnection): void {
@@ -43,6 +48,8 @@ export class UndiciCall extends EgressCall implements QueuedCall, Dispatcher.Dis
         headers: headersOf(headers, body),
         body:
           body === null || body instanceof Uint8Array ? body : measured(body, () => this.onSent()),
+        // Announces the close, so that the destination is the one to close.
+        reset: !connection.reusable,
       } as Dispatcher.DispatchOptions,
       this,
     )
@@ -62,6 +69,7 @@ export class UndiciCall extends EgressCall implements QueuedCall, Dispatcher.Dis
     if (status >= 100 && status < 200 && status !== 101) return
     const headers = (controller.rawHeaders as Buffer[]).map(latin1)
     this.#left = lengthOf(headers)
+    this.#pool.onAnswer()
     this.onHeaderSection(status, asSent(reason), headers)
   }
 
@@ -89,8 +97,8 @@ export class UndiciCall extends EgressCall implements QueuedCall, Dispatcher.Dis
       }
     }
     this.#release()
-    if (reused || this.#pool.secure) this.onError(error)
-    else this.onErrorWithoutTls(error)
+    if (this.#pool.mayExpectTls) this.onErrorBeforeAnswer(error)
+    else this.onError(error)
   }
 
   protected goOn(): void {

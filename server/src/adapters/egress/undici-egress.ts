@@ -38,8 +38,8 @@
  *  - Sockets connect to vetted addresses, never to names. No second lookup can change the target (DNS rebinding).
  *  - Every address is checked twice: all of them in judge(), the dialled one again in dial().
  *  - Connections and TLS sessions are never shared between owners or destinations, nor name answers between owners.
- *  - A connection carries one request at a time, over HTTP/1.1. Redirects are not followed; written requests are not
- *    retried.
+ *  - A connection carries one request at a time, over HTTP/1.1. Redirects are not followed. Only a GET is sent again, once
+ *    (decision 0068).
  *  - Callers cannot set the fields that name the destination or frame the body: these come from the route and the body.
  *  - Queues, lookups, connection attempts, header sections and silence are bounded; reads are throttled per tick.
  */
@@ -132,8 +132,9 @@ export class UndiciEgress implements Egress {
     const { url } = route
     const path = pathOf(url)
     const pool = this.#poolFor(route.way)
-    const Carrier = wayOf(request.headers) === 'undici' ? UndiciCall : NodeCall
-    const call = new Carrier(pool, path, request, receiver, this.#timekeeper)
+    const { client, closes } = wayOf(request.headers)
+    const Carrier = client === 'undici' ? UndiciCall : NodeCall
+    const call = new Carrier(pool, path, closes, request, receiver, this.#timekeeper)
     if (this.#closed) call.fail(new EgressFailure('aborted'))
     return call
   }
@@ -198,12 +199,12 @@ export class UndiciEgress implements Egress {
 
   /** Returns the history of a destination, whatever addresses its name has by then. */
   #historyOf(owner: string, { endpoint }: Target): PoolHistory {
-    const key = `${owner} ${endpoint.secure} ${endpoint.host} ${endpoint.port}`
+    const destination = `${endpoint.secure} ${endpoint.host} ${endpoint.port}`
     const now = (): number => this.#timekeeper.now()
     return {
       now,
-      noteClose: () => this.#reuse.noteClose(key, now()),
-      isSteady: () => this.#reuse.isSteady(key, now()),
+      noteClose: () => this.#reuse.noteClose(owner, destination, now()),
+      isSteady: () => this.#reuse.isSteady(owner, destination, now()),
     }
   }
 }

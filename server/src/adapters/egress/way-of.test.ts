@@ -11,7 +11,17 @@ test('wayOf() takes undici but for what undici does not send', () => {
     [['Connection', 'keep-alive, X-Odd'], 'node'],
     [['X-Any', 'a', 'KEEP-alive', 'timeout=5'], 'node'],
   ]
-  for (const [headers, way] of ways) assert.equal(wayOf(headers), way, headers.join())
+  for (const [headers, way] of ways) assert.equal(wayOf(headers).client, way, headers.join())
+})
+
+test('wayOf() sees that a connection is to close, in any list', () => {
+  for (const it of ['close', 'Close', 'keep-alive, close', 'close,x', 'x ,\tclose']) {
+    assert.equal(wayOf(['Connection', it]).closes, true, it)
+  }
+  for (const it of ['keep-alive', 'x-close', 'closed', '']) {
+    assert.equal(wayOf(['Connection', it]).closes, false, it)
+  }
+  assert.equal(wayOf(['X-Any', 'close']).closes, false)
 })
 
 test('wayOf() refuses fields that say where a request goes or ends', () => {

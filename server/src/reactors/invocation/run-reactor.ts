@@ -74,7 +74,7 @@ export async function answerWithResult(
   settings: TokenSettings,
   answered: (answer: Answer) => void = () => {},
 ): Promise<Answer> {
-  const rest = raw === undefined ? {} : { raw }
+  const rest = raw === undefined || raw === null ? {} : { raw }
   if (payload === undefined) return ok(rest)
   const creator = await tokenCreatorContext(world, context, opened)
   try {
