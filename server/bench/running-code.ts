@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import { JailRunner } from '../src/adapters/jail/jail-runner.ts'
 import { NO_WAY } from '../src/adapters/jail/no-way.ts'
 import { Sensitive } from '../src/base/sensitive.ts'
-import type { ReactorJob, ReactorOutcome } from '../src/ports/reactor-runner.ts'
+import type { ReactorOutcome, SandboxRun } from '../src/ports/reactor-runner.ts'
 import { load, postBytes } from './load.ts'
 import { SERVER_CORE } from './rows.ts'
 import { startSubject } from './subjects.ts'
@@ -62,7 +62,7 @@ export async function measureRunningCode(rounds: number): Promise<RunningCode> {
 type WarmFigures = Pick<RunningCode, 'warmP50Us' | 'warmP99Us' | 'runUs'>
 
 async function measureWarm(runner: JailRunner, rounds: number): Promise<WarmFigures> {
-  const it = job('warm', 'module.exports = (req) => ({ raw: req.args })')
+  const it = runOf('warm', 'module.exports = (req) => ({ raw: req.args })')
   const p50: number[] = []
   const p99: number[] = []
   const cpu: number[] = []
@@ -86,8 +86,8 @@ async function measureLate(runner: JailRunner): Promise<Pick<RunningCode, 'lateM
   const late: number[] = []
   for (let run = 0; run < LATE_RUNS; run++) {
     // Warm, so that there is nothing but the deadline to wait for.
-    await runner.run(job('late', code))
-    const looping = { ...job('late', code, '{"loop":true}'), timeoutMs: DEADLINE_MS }
+    await runner.run(runOf('late', code))
+    const looping = { ...runOf('late', code, '{"loop":true}'), timeoutMs: DEADLINE_MS }
     late.push((await timed(() => runner.run(looping), 'timed-out')) - DEADLINE_MS)
   }
   return { lateMs: Math.max(...late) }
@@ -97,7 +97,7 @@ async function measureFirst(runner: JailRunner): Promise<Pick<RunningCode, 'prew
   const times: number[] = []
   for (let run = 0; run < FIRST_RUNS; run++) {
     await setTimeout(SETTLE_MS)
-    const it = job(`first-${run}`, 'module.exports = (req) => ({ raw: req.args })')
+    const it = runOf(`first-${run}`, 'module.exports = (req) => ({ raw: req.args })')
     times.push((await timed(() => runner.run(it), 'returned')) * 1000)
   }
   return { prewarmedP50Us: median(times) }
@@ -145,7 +145,7 @@ async function timed(run: () => Promise<ReactorOutcome>, kind: ReactorOutcome['k
   return took
 }
 
-function job(reactorId: string, code: string, args = '{"card":{"number":"4242424242424242"}}') {
+function runOf(reactorId: string, code: string, args = '{"card":{"number":"4242424242424242"}}') {
   return {
     tenantId: 'bench',
     reactorId,
@@ -156,7 +156,7 @@ function job(reactorId: string, code: string, args = '{"card":{"number":"4242424
     apiKey: null,
     destinations: null,
     timeoutMs: 30_000,
-  } satisfies ReactorJob
+  } satisfies SandboxRun
 }
 
 function guestsOf(pid: number): number[] {

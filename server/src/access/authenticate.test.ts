@@ -31,7 +31,7 @@ test('authenticate() sorts the rules by priority', async () => {
   )
 })
 
-test('authenticate() refuses no key, and keys nobody holds', async () => {
+test('authenticate() refuses a missing key, and keys that do not exist', async () => {
   const { world, identities } = await oneTenant()
   const refusal = async (key: string | undefined): Promise<unknown> => {
     try {
@@ -46,7 +46,7 @@ test('authenticate() refuses no key, and keys nobody holds', async () => {
   assert.equal(await refusal(makeApiKey('private', world.random)), 'key_unknown')
 })
 
-test('authenticate() asks nobody about a hundred thousand keys with a wrong checksum', async () => {
+test('authenticate() asks no store about a hundred thousand keys with a wrong checksum', async () => {
   const { identities, first, lookups } = await oneTenant()
   const digits = '0123456789abcdefghijklmnopqrstuvwxyz'
   for (let it = 0; it < 100_000; it++) {
@@ -131,7 +131,7 @@ test('authenticate() does not keep an answer to a question from before a change'
   assert.deepEqual((await identities.authenticate(first.apiKey)).permissions, [])
 })
 
-test('authenticate() forgets also when nobody knows whether the change was made', async () => {
+test('authenticate() forgets also when it is unknown whether the change was made', async () => {
   const { world, first, lookups, counted } = await oneTenant()
   const failing: Store = {
     ...counted,

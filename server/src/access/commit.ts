@@ -13,7 +13,7 @@ import { auditEventsOf } from './audit-events.ts'
 
 /**
  * Commits `changes` for the caller, and in the same commit their audit events, those of every decision not recorded yet, and the
- * answer to replay: `remembered`, which may say less than `answer` because it is kept for longer.
+ * answer to a replay: `replayAnswer`, which may say less than `answer` because it is kept for longer.
  *
  * A caller that sent an idempotency key gets that answer again if it repeats the request within a day; since change and answer
  * become durable together, a repetition can never do the work twice. Returns the conflict that prevented the changes, or null.
@@ -29,10 +29,10 @@ export async function commit(
   context: RequestContext,
   changes: readonly Change[],
   answer?: Answer,
-  remembered = answer,
+  replayAnswer = answer,
 ): Promise<Conflict | null> {
   const { replay, tenantId, decisions, transactionId } = context
-  const remember = remembered !== undefined && replay !== null && !replay.remembered
+  const remember = replayAnswer !== undefined && replay !== null && !replay.remembered
   const enlisted = transactionId !== undefined && changes.length > 0
   const now = world.clock.now()
   const decided = decisions.length
@@ -51,7 +51,7 @@ export async function commit(
   if (events.length > 0) all.push({ kind: 'append-audit-events', events })
   for (const it of changes) if (it.kind === 'end-transaction') all.push(endOfParked(it))
   if (remember) {
-    const answer = await seal(world, context, replay, remembered, now)
+    const answer = await seal(world, context, replay, replayAnswer, now)
     all.push({ kind: 'remember-answer', answer, now })
   }
   if (all.length === 0) return null

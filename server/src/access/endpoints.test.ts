@@ -66,7 +66,7 @@ describe('POST /applications', () => {
     }
   })
 
-  test('201: without a key when told so', async () => {
+  test('201: without a key when the caller asks for none', async () => {
     const { call, world } = await vault()
     const { body } = await call(endpoints.postApplications, {
       body: { ...BACKEND, create_key: false },
@@ -215,7 +215,7 @@ describe('GET /applications', () => {
     assert.ok(data.every((it) => !('key' in it)))
   })
 
-  test('200: filtered by ids and type; ids of nobody only make it shorter', async () => {
+  test('200: filtered by ids and type; unknown ids only make it shorter', async () => {
     const { call, create, applicationId } = await vault()
     const [a, b] = [await create(BACKEND), await create(BACKEND)]
     const ids = async (query: Record<string, string[]>): Promise<string[]> => {

@@ -112,7 +112,7 @@ test('checkRootKey() is not content with the right name', async () => {
   await assert.rejects(checkRootKey(world.store, liar), { code: 'root-key-other' })
 })
 
-test('setUp() hands the key to its caller and to nobody else', async () => {
+test('setUp() hands the key to its caller alone', async () => {
   const world = stillWorld()
   const { apiKey } = await setUp(world, thinKeyProvider(), FIRST)
   assert.equal(JSON.stringify([world.committed, world.logged]).includes(apiKey.slice(18)), false)

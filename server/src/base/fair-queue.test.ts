@@ -6,14 +6,14 @@ describe('FairQueue', () => {
   test('lets one work at a time, owners one after the other, each in its own order', async () => {
     const queue = new FairQueue()
     const done: string[] = []
-    let atOnce = 0
+    let running = 0
     const work = (owner: string, name: string) =>
       queue.run(owner, async () => {
-        atOnce += 1
+        running += 1
         await Promise.resolve()
-        assert.equal(atOnce, 1)
+        assert.equal(running, 1)
         done.push(name)
-        atOnce -= 1
+        running -= 1
         return name
       })
     const names = ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1']

@@ -7,16 +7,16 @@ import { driveJobs } from './drive-jobs.ts'
 function counting() {
   const worker = {
     polls: 0,
-    atOnce: 0,
+    activePolls: 0,
     stopped: 0,
     abandoned: false,
     goOn: (): void => {},
     onWork: (): void => {},
     poll: async (): Promise<void> => {
       worker.polls++
-      worker.atOnce++
+      worker.activePolls++
       await new Promise<void>((done) => (worker.goOn = done))
-      worker.atOnce--
+      worker.activePolls--
     },
     stop: async (): Promise<void> => void worker.stopped++,
     abandon: (): void => void (worker.abandoned = true),
@@ -33,10 +33,10 @@ test('driveJobs() polls at once, one more for what came meanwhile, and never two
   assert.equal(worker.polls, 1)
   worker.goOn()
   await later()
-  assert.deepEqual([worker.polls, worker.atOnce], [2, 1])
+  assert.deepEqual([worker.polls, worker.activePolls], [2, 1])
   worker.goOn()
   await later()
-  assert.deepEqual([worker.polls, worker.atOnce], [2, 0])
+  assert.deepEqual([worker.polls, worker.activePolls], [2, 0])
   await driven.stop()
 })
 

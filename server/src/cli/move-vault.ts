@@ -22,7 +22,7 @@ export async function bringOver(
   source: SqliteVaultSource,
   target: PostgresVaultTarget,
   at: MovePoint,
-  tell: (progress: MoveProgress) => void,
+  report: (progress: MoveProgress) => void,
 ): Promise<void> {
   let from = at
   let arriving: Promise<void> = Promise.resolve()
@@ -39,7 +39,7 @@ export async function bringOver(
         const before = left
         left -= rows.length
         const passed = Math.floor(before / TOLD_EVERY) > Math.floor(left / TOLD_EVERY)
-        if (left === 0 || passed) tell({ table, left })
+        if (left === 0 || passed) report({ table, left })
       })
       // The error is handled when the next chunk is awaited.
       arriving.catch(() => {})

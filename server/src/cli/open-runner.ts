@@ -5,7 +5,7 @@ import type { InProcessCaller } from '../base/access.ts'
 import { REACTOR_LOG_LINE_CHARS_MAX } from '../base/limits.ts'
 import type { Egress } from '../ports/egress.ts'
 import type { Log } from '../ports/log.ts'
-import type { ReactorJob, ReactorLevel } from '../ports/reactor-runner.ts'
+import type { ReactorLevel, SandboxRun } from '../ports/reactor-runner.ts'
 
 /** The settings of the runner, and its dependencies. */
 export interface RunnerSettings {
@@ -33,7 +33,7 @@ export async function openRunner(settings: RunnerSettings): Promise<JailRunner> 
     packages,
     authorities,
     wallsTestMsMax,
-    output: logs ? (job, text) => logOutput(log, job, text) : null,
+    output: logs ? (run, text) => logOutput(log, run, text) : null,
     waysOut: {
       toHost: ({ tenantId, destinations }, host, port) =>
         egress.tunnel(tenantId, host, port, destinations),
@@ -57,7 +57,7 @@ const NO_WALLS =
 const BESIDE = 'install them beside the service: reactors that require them fail'
 
 /** Logs each line separately, quoted, whatever it contains. */
-function logOutput(log: Log, { tenantId, reactorId }: ReactorJob, text: string): void {
+function logOutput(log: Log, { tenantId, reactorId }: SandboxRun, text: string): void {
   for (const line of text.replace(/\n$/, '').split('\n')) {
     for (let at = 0; at === 0 || at < line.length; at += REACTOR_LOG_LINE_CHARS_MAX) {
       const said = line.slice(at, at + REACTOR_LOG_LINE_CHARS_MAX)

@@ -6,7 +6,7 @@ import type { Json } from '../base/json.ts'
 import { MiB, REACTOR_CODE_CHARS_MAX, REACTOR_TIMEOUT_MS } from '../base/limits.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import { ConfigError, readConfig, SETTINGS } from '../config.ts'
-import type { ReactorJob, ReactorOutcome, ThrownError } from '../ports/reactor-runner.ts'
+import type { ReactorOutcome, SandboxRun, ThrownError } from '../ports/reactor-runner.ts'
 import type { CommandInput, RunCommand } from './command.ts'
 import { followFiles } from './follow-files.ts'
 import { readAuthorities } from './read-authorities.ts'
@@ -28,7 +28,7 @@ export const reactorRun: RunCommand = async ({ flags, words, out, err }) => {
     throw new ConfigError('It takes the name of one file with the code of a reactor.')
   }
   const files: ReactorFiles = { code, args: flags['args'], configuration: flags['configuration'] }
-  const read = (): ReactorJob => readJob(files)
+  const read = (): SandboxRun => readRun(files)
   // Unreadable files are reported before anything starts.
   const first = read()
 
@@ -50,9 +50,9 @@ export const reactorRun: RunCommand = async ({ flags, words, out, err }) => {
   })
   try {
     if (runner.flaw !== null) throw new Error(`No reactors can be run here: ${runner.flaw}`)
-    const run = async (job: ReactorJob): Promise<number> => {
-      const outcome = await runner.run(job)
-      const end = tell(outcome, { out, err })
+    const run = async (input: SandboxRun): Promise<number> => {
+      const outcome = await runner.run(input)
+      const end = printOutcome(outcome, { out, err })
       const { ms, privateBytes } = took
       err(`${end} after ${ms.toFixed(1)} ms, with ${(privateBytes / MiB).toFixed(1)} MiB`)
       return outcome.kind === 'returned' ? 0 : 1
@@ -84,7 +84,7 @@ interface ReactorFiles {
 let versions = 0
 
 /** Throws ConfigError for a file that cannot be read, or is not JSON where it should be. */
-function readJob({ code, args, configuration }: ReactorFiles): ReactorJob {
+function readRun({ code, args, configuration }: ReactorFiles): SandboxRun {
   const text = readText(code)
   if (isLongerThan(text, REACTOR_CODE_CHARS_MAX)) {
     throw new ConfigError(`${code} has more than ${REACTOR_CODE_CHARS_MAX} characters.`)
@@ -122,7 +122,10 @@ function readText(file: string): string {
 }
 
 /** Prints the outcome and returns a short description of it. */
-function tell(outcome: ReactorOutcome, { out, err }: Pick<CommandInput, 'out' | 'err'>): string {
+function printOutcome(
+  outcome: ReactorOutcome,
+  { out, err }: Pick<CommandInput, 'out' | 'err'>,
+): string {
   if (outcome.kind === 'returned') {
     out(JSON.stringify(JSON.parse(outcome.result.reveal()), null, 2))
     return 'It returned'

@@ -14,7 +14,7 @@ const READS = `
 const skip = lacksPrograms('mkfifo')
 
 test(
-  'readAuthorities() refuses what is no file, and waits for nobody to write into a pipe',
+  'readAuthorities() refuses what is no file, and waits for no process to write into a pipe',
   { skip },
   (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'symbolon-test-'))

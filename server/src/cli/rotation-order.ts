@@ -30,10 +30,10 @@ export async function executeRotationOrder(
   opened: Pick<OpenWorld, 'world' | 'keyProvider' | 'keyMaker'>,
   rotations: Rotations,
   { rotate, which }: RotationOrder,
-  tell: (news: RotationNews) => void,
+  report: (news: RotationNews) => void,
 ): Promise<void> {
   if (rotate === 'root') {
-    await replaceRootKey(opened, which ?? '', tell)
+    await replaceRootKey(opened, which ?? '', report)
     return
   }
   const installed = await opened.world.store.tenants.rootKeyCheck()
@@ -41,15 +41,15 @@ export async function executeRotationOrder(
   if (installed !== null) opened.keyProvider.follow(installed.id)
   const tenants = await opened.world.store.tenants.ids()
   if (which !== null && !tenants.includes(which)) throw new Error(`There is no tenant ${which}`)
-  await rotations.rotateAll(which === null ? tenants : [which], tell, (tenantId) =>
-    tell({ tenantId, rotated: true }),
+  await rotations.rotateAll(which === null ? tenants : [which], report, (tenantId) =>
+    report({ tenantId, rotated: true }),
   )
 }
 
 async function replaceRootKey(
   { world, keyProvider, keyMaker }: Pick<OpenWorld, 'world' | 'keyProvider' | 'keyMaker'>,
   file: string,
-  tell: (news: RotationNews) => void,
+  report: (news: RotationNews) => void,
 ): Promise<void> {
   const next = await FileKeyProvider.open(file, { createIfMissing: false })
   // Accepted before the commit: if its outcome is unknown, either key may be the right one.
@@ -57,5 +57,5 @@ async function replaceRootKey(
   const wrapped = await rotateRootKey(world, keyMaker, next)
   keyProvider.turnTo(next)
   world.log.info('root_key_replaced', { key: next.id, wrapped })
-  tell({ rootKey: next.id, wrapped })
+  report({ rootKey: next.id, wrapped })
 }

@@ -10,7 +10,7 @@ import { insert, token } from '../ports/store-kit.contract.ts'
 import { Rotations } from './rotations.ts'
 
 test('rotateAll() rotates for all it can, some at a time, and tells of each; then it rejects with the first that failed', async (t) => {
-  const { rotations, store, tenantIds, atOnce } = await tenantsOf(t, ROTATIONS_AT_ONCE + 3)
+  const { rotations, store, tenantIds, runningCounts } = await tenantsOf(t, ROTATIONS_AT_ONCE + 3)
   // Sealed under a key that does not exist.
   await store.commit(tenantIds[1]!, [insert(token(1))])
   const done: string[] = []
@@ -28,7 +28,7 @@ test('rotateAll() rotates for all it can, some at a time, and tells of each; the
       n === 1 ? [1, 2] : [2],
     )
   }
-  assert.equal(Math.max(...atOnce), ROTATIONS_AT_ONCE)
+  assert.equal(Math.max(...runningCounts), ROTATIONS_AT_ONCE)
 })
 
 test('stop() keeps rotateAll() from beginning with those whose turn had not come', async (t) => {
@@ -67,13 +67,13 @@ async function tenantsOf(t: { after: (fn: () => Promise<void>) => void }, count:
   for (let n = 0; n < count; n++) {
     tenantIds.push((await setUp(world, provider, { name: `t${n}`, plan: 'standard' })).tenantId)
   }
-  let [running, atOnce] = [0, [0]]
+  let [running, runningCounts] = [0, [0]]
   const maker = {
     rootKey: provider.id,
     rewrap: keyring.rewrap.bind(keyring),
     reread: keyring.reread.bind(keyring),
     next: async (...asked: Parameters<LocalKeyring['next']>) => {
-      atOnce.push(++running)
+      runningCounts.push(++running)
       // Enough turns for all others that may to get this far.
       for (let turn = 0; turn < 50; turn++)
         await new Promise((resolve) => void setImmediate(resolve))
@@ -83,5 +83,5 @@ async function tenantsOf(t: { after: (fn: () => Promise<void>) => void }, count:
   }
   const rotations = new Rotations(world, maker, 0)
   t.after(() => rotations.stop())
-  return { rotations, store, tenantIds, atOnce, maker }
+  return { rotations, store, tenantIds, runningCounts, maker }
 }

@@ -94,7 +94,7 @@ export class Rotations {
     const done = rotateDataKey(this.#world, tenantId, {
       maker: this.#maker,
       pause: (ms) => pause(ms, this.#stopping.signal),
-      tell: (progress) => {
+      report: (progress) => {
         for (const it of hearing) it(progress)
       },
       ...(this.#retirementMs === undefined ? {} : { retirementMs: this.#retirementMs }),

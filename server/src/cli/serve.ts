@@ -67,10 +67,10 @@ export const serve: RunCommand = async ({ flags, out }) => {
     opened.serves({ port, connect: (inProcessCaller) => connectInProcess(app, inProcessCaller) })
     const sweeper = new Sweeper(world)
     const rotations = new Rotations(world, opened.keyMaker)
-    const orders = await takeOrdersIn(config.dataDir, async (order, tell) => {
+    const orders = await takeOrdersIn(config.dataDir, async (order, report) => {
       const rotation = parseRotationOrder(order)
       if (rotation === null) throw new Error('The service does not know such an order')
-      await executeRotationOrder(opened, rotations, rotation, tell)
+      await executeRotationOrder(opened, rotations, rotation, report)
     }).catch((error: Error) => {
       // Not every file system supports sockets, and requests do not need them.
       world.log.warn('no_orders', {}, error)

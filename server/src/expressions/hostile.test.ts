@@ -146,7 +146,7 @@ describe('arbitrary input', () => {
   }
 })
 
-test('what data hold is never evaluated, nor told in an error', () => {
+test('what data hold is never evaluated, nor shown in an error', () => {
   fc.assert(
     fc.property(fc.string({ minLength: 12 }), (secret) => {
       const canary = `{{ data }}${secret}`

@@ -8,7 +8,7 @@ import { requestContextOf, PUBLIC_CONTEXT } from './request-context.ts'
 import {
   checkHeadersAndAuthenticate,
   authenticate,
-  assignTraceId,
+  beginRequest,
   flushDecisionsBeforeError,
   flushDecisions,
   checkEndpointAccess,
@@ -44,7 +44,7 @@ export function addEndpoint(
     url: path,
     onRequest: (request, reply, done) => {
       request.route = path
-      assignTraceId(request, options)
+      beginRequest(request, options)
       const find = (): Principal | Promise<Principal> => authenticate(request, access)
       checkHeadersAndAuthenticate(
         request,

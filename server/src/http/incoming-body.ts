@@ -57,11 +57,11 @@ function bodyToCome(
     if (disposed) return
     waiting.push(chunk)
     message.pause()
-    tell()
+    handOver()
   })
   message.on('end', () => {
     ended = true
-    tell()
+    handOver()
   })
   message.on('timeout', () => {
     if (wanted !== null) fail(new ServiceError('request_timeout'))
@@ -83,7 +83,7 @@ function bodyToCome(
   function next(): Promise<IteratorResult<Uint8Array, undefined>> {
     wanted = Promise.withResolvers()
     const { promise } = wanted
-    if (!tell()) {
+    if (!handOver()) {
       wait(true)
       message.resume()
     }
@@ -100,7 +100,7 @@ function bodyToCome(
   }
 
   /** Hands the buffered data to the waiting reader. */
-  function tell(): boolean {
+  function handOver(): boolean {
     if (wanted === null) return false
     const { resolve, reject } = wanted
     const chunk = waiting.shift()
@@ -116,7 +116,7 @@ function bodyToCome(
 
   function fail(error: Error): void {
     failure ??= error
-    tell()
+    handOver()
   }
 
   function dispose(): void {

@@ -50,7 +50,7 @@ describe('KeyedSemaphore', () => {
     assert.equal(semaphore.isOverLimit('a'), true)
   })
 
-  test('whoever has waited for long enough takes nothing, and stands in nobody’s way', async () => {
+  test('a waiter whose time is up takes nothing, and blocks no other', async () => {
     const tired: (() => void)[] = []
     const semaphore = new KeyedSemaphore(
       10,
@@ -70,7 +70,7 @@ describe('KeyedSemaphore', () => {
     assert.equal(semaphore.acquire('a', 10), undefined)
   })
 
-  test('whoever leaves stands in nobody’s way either, and no more than so many wait', async () => {
+  test('a waiter that leaves blocks no other either, and the number of waiters is bounded', async () => {
     const semaphore = new KeyedSemaphore(10, 2, null)
     const begun: string[] = []
     semaphore.acquire('a', 6)

@@ -6,7 +6,7 @@ import { PAGE_SIZE_MAX } from '../base/limits.ts'
 import type { QueryParameters } from './endpoint.ts'
 import { pageSchema, parsePage, renderPage } from './pagination.ts'
 
-test('parsePage() is the first page of twenty unless told otherwise', () => {
+test('parsePage() is the first page of twenty by default', () => {
   assert.deepEqual(parsePage(query({})), { page: 1, size: 20 })
   assert.deepEqual(parsePage(query({ page: ['3'], size: ['7'] })), { page: 3, size: 7 })
 })

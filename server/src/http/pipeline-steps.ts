@@ -75,8 +75,8 @@ declare module 'fastify' {
   }
 }
 
-/** Assigns the trace id and the time of arrival. */
-export function assignTraceId(
+/** Begins a request: registers it with the read throttle, and stamps its time of arrival and its trace id. */
+export function beginRequest(
   request: FastifyRequest,
   { world, connectionThrottle }: PipelineOptions,
 ): void {

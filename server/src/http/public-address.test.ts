@@ -73,7 +73,7 @@ describe('the URL of a path', () => {
     test(`goes by ${what} of a trusted proxy`, () => assert.equal(urlFor(headers), url))
   }
 
-  test('ignores those headers from anybody else', () => {
+  test('ignores those headers from any other client', () => {
     const headers = { forwarded: 'proto=https;host=evil.example', 'x-forwarded-proto': 'https' }
     for (const peer of ['10.2.0.1', '::1', 'fe80::1', '', null]) {
       assert.equal(urlFor(headers, { peer }), 'http://inner/a')

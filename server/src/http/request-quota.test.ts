@@ -65,7 +65,7 @@ describe('RequestQuota.acquireLargeRead()', () => {
     assert.equal(tenantQuotas.made.isHeld(OWNER), false)
   })
 
-  test('keeps nothing of what is made when nobody is there any more', async () => {
+  test('keeps nothing of what is made when the client is gone', async () => {
     const tenantQuotas = still()
     const { quota, response } = quotaIn(tenantQuotas)
     await quota.acquireLargeRead(true)

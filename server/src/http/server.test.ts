@@ -228,7 +228,7 @@ describe('a request', () => {
     assert.equal(asked[0]!.body, undefined)
   })
 
-  test('that nobody may make is recorded as denied', async () => {
+  test('that the caller may not make is recorded as denied', async () => {
     const { ask, world } = stage({}, { permissions: [] })
     await ask()
     const [event, fields] = world.logged.at(-1) as [string, JsonObject]
@@ -236,7 +236,7 @@ describe('a request', () => {
     assert.deepEqual(fields['decisions'], ['denied token:create on -'])
   })
 
-  test('is logged by the pattern of its path: what stands in it may be somebody’s data', async () => {
+  test('is logged by the pattern of its path: what stands in it may be a tenant’s data', async () => {
     const { ask, world } = stage({ path: '/things/:id' })
     await ask({ url: '/things/4242424242424242?card=4242424242424242' })
     const [, fields] = world.logged.at(-1) as [string, JsonObject]
@@ -259,7 +259,7 @@ describe('a request', () => {
     }
   })
 
-  test('to a public operation needs no key and belongs to nobody', async () => {
+  test('to a public operation needs no key and has no principal', async () => {
     const { ask, asked } = stage({ permission: 'public' })
     assert.equal((await ask({ headers: { 'bt-api-key': '' } })).status, 200)
     assert.equal(asked[0]!.context.tenantId, '')
@@ -332,7 +332,7 @@ describe('an answer', () => {
     )
   })
 
-  test('to somebody who is gone is logged, and everybody else is answered', async () => {
+  test('to a client that is gone is logged, and every other client is answered', async () => {
     const [called, gone] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const handle = async (): Promise<Answer> => {
       called.resolve()

@@ -18,7 +18,7 @@ import {
 } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { streamingPreflightHeaders, preflightHeaders } from './cors.ts'
-import { assignTraceId, refuseAmbiguous, type PipelineOptions } from './pipeline-steps.ts'
+import { beginRequest, refuseAmbiguous, type PipelineOptions } from './pipeline-steps.ts'
 import { addEndpoint } from './endpoint-route.ts'
 import type { Endpoint } from './endpoint.ts'
 import { letExpectationsIn } from './expectations.ts'
@@ -72,7 +72,7 @@ export function createServer(settings: ServerOptions): Server {
       request.route = 'none'
       request.principal = request.context = request.quota = null
       request.refusal = request.fault = null
-      assignTraceId(request, options)
+      beginRequest(request, options)
       const streaming = findPath(paths, request)?.streaming === true
       const lost = new ServiceError('route_not_found', undefined, { cause })
       sendError(options, refuseAmbiguous(request.raw) ?? lost, reply, streaming)
@@ -109,7 +109,7 @@ export function createServer(settings: ServerOptions): Server {
   // which would run only once the body is there.
   server.register((lost, _options, done) => {
     lost.addHook('onRequest', (request, reply, refuse) => {
-      assignTraceId(request, options)
+      beginRequest(request, options)
       refuse(refuseAmbiguous(request.raw) ?? refusalOfRoute(paths, request, reply))
     })
     lost.setNotFoundHandler(() => assert.fail('The hook lets nothing through'))
@@ -120,7 +120,7 @@ export function createServer(settings: ServerOptions): Server {
     url: '*',
     onRequest: (request, reply, done) => {
       request.route = '*'
-      assignTraceId(request, options)
+      beginRequest(request, options)
       done(refuseAmbiguous(request.raw) ?? undefined)
     },
     handler: (request, reply) => {

@@ -11,7 +11,7 @@ import {
   apiKeyOf,
   checkHeadersAndAuthenticate,
   authenticate,
-  assignTraceId,
+  beginRequest,
   flushDecisionsBeforeError,
   flushDecisions,
   checkEndpointAccess,
@@ -43,7 +43,7 @@ export function addStreamingEndpoint(
     // Before the framework looks at the body, which it never does.
     onRequest: (request, reply, done) => {
       request.route = path
-      assignTraceId(request, options)
+      beginRequest(request, options)
       let requestTarget: string
       try {
         requestTarget = requestTargetOf(request)

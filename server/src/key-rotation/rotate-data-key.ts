@@ -15,7 +15,7 @@ export interface RotationOptions {
   readonly maker: KeyMaker
   /** Waits; rejects when the rotation is to stop. */
   readonly pause: (ms: number) => Promise<void>
-  readonly tell: (progress: RotationProgress) => void
+  readonly report: (progress: RotationProgress) => void
   /** Overrides KEY_RETIREMENT_MS. For tests. */
   readonly retirementMs?: number
 }
@@ -57,9 +57,9 @@ async function rotateTo(
   options: RotationOptions,
 ): Promise<void> {
   let left = await tokenCountOf(world, tenantId)
-  const tell = (): void => options.tell({ tenantId, version, left })
+  const reportProgress = (): void => options.report({ tenantId, version, left })
   world.log.info('key_rotation', { tenant: tenantId, version, left })
-  tell()
+  reportProgress()
 
   let keys = await options.maker.reread(tenantId)
   while (keys.version < version) {
@@ -78,7 +78,7 @@ async function rotateTo(
   await renewAll()
   await renewAll()
   left = 0
-  tell()
+  reportProgress()
 
   await world.store.commit(tenantId, [{ kind: 'destroy-tenant-keys', below: version }])
   await options.maker.reread(tenantId)
@@ -93,7 +93,7 @@ async function rotateTo(
       committed = commit(envelopes)
       committed.catch(() => {})
       left = Math.max(0, left - looked)
-      tell()
+      reportProgress()
       await options.pause(0)
     }
     await committed

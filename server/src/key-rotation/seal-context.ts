@@ -22,7 +22,7 @@ export function sealContextOf({ table, part, id, type, containers }: StoredEnvel
     case 'callback_secrets':
       return { id, part: 'secrets', type: 'callback', containers: [] }
     default:
-      throw new TypeError('Cannot name the context of an envelope: nobody knows its table', {
+      throw new TypeError('Cannot name the context of an envelope: its table is unknown', {
         cause: table satisfies never,
       })
   }

@@ -11,7 +11,7 @@ export interface EgressStage {
 }
 
 /** The response of the destination: a header section, these chunks one after the other, and then an end, or none. */
-export interface ToldAnswer {
+export interface DestinationAnswer {
   readonly status: number
   readonly chunks: readonly string[]
   readonly cut: boolean
@@ -27,7 +27,7 @@ const POST: OutboundRequest = {
 /** The contract of every Egress. `open` returns one with a destination that answers so. */
 export function egressContract(
   name: string,
-  open: (answer: ToldAnswer) => Promise<EgressStage>,
+  open: (answer: DestinationAnswer) => Promise<EgressStage>,
 ): void {
   describe(`Egress contract: ${name}`, () => {
     const whole = { status: 299, chunks: ['one', 'two'], cut: false }
@@ -48,21 +48,24 @@ export function egressContract(
     })
 
     test('send() tells a header section once, then data, then the end, and is done', async () => {
-      const { told, call } = await send(whole, POST)
+      const { received, call } = await send(whole, POST)
       await call.done
-      assert.deepEqual([told[0], told.slice(1, -1).join(''), told.at(-1)], ['299', 'onetwo', 'end'])
+      assert.deepEqual(
+        [received[0], received.slice(1, -1).join(''), received.at(-1)],
+        ['299', 'onetwo', 'end'],
+      )
     })
 
     test('send() says that an answer was cut off, after what came of it', async () => {
-      const { told, call } = await send({ ...whole, cut: true }, POST)
+      const { received, call } = await send({ ...whole, cut: true }, POST)
       await assert.rejects(call.done, { name: 'EgressFailure', fault: 'reset' })
-      assert.equal(told[0], '299')
-      assert.ok(!told.includes('end'))
+      assert.equal(received[0], '299')
+      assert.ok(!received.includes('end'))
     })
 
     test('send() tells nothing while it is to wait', async () => {
       let waiting = false
-      const { told, call } = await send(whole, POST, () => {
+      const { received, call } = await send(whole, POST, () => {
         assert.ok(!waiting)
         waiting = true
         void scheduler.yield().then(() => {
@@ -72,20 +75,20 @@ export function egressContract(
         return false
       })
       await call.done
-      assert.equal(told.slice(1, -1).join(''), 'onetwo')
+      assert.equal(received.slice(1, -1).join(''), 'onetwo')
     })
 
     test('send() tells nothing once it was aborted', async () => {
-      const { told, call } = await send(whole, POST)
+      const { received, call } = await send(whole, POST)
       call.abort()
       await assert.rejects(call.done, { name: 'EgressFailure', fault: 'aborted' })
-      const before = told.length
+      const before = received.length
       // By the time another response has come, the rest of this one would have.
       await (
         await send(whole, POST)
       ).call.done
       await scheduler.yield()
-      assert.equal(told.length, before)
+      assert.equal(received.length, before)
     })
 
     test('send() fails when a stream is not as long as it said, or fails', async () => {
@@ -101,22 +104,22 @@ export function egressContract(
     })
 
     async function send(
-      answer: ToldAnswer,
+      answer: DestinationAnswer,
       request: OutboundRequest,
       more: () => boolean = () => true,
-    ): Promise<{ told: string[]; call: OutboundCall }> {
+    ): Promise<{ received: string[]; call: OutboundCall }> {
       const { egress, url } = await open(answer)
-      const told: string[] = []
+      const received: string[] = []
       const receiver: OutboundReceiver = {
-        headerSection: (status) => void told.push(String(status)),
+        headerSection: (status) => void received.push(String(status)),
         data: (chunk) => {
-          told.push(Buffer.from(chunk).toString())
+          received.push(Buffer.from(chunk).toString())
           return more()
         },
-        end: () => void told.push('end'),
+        end: () => void received.push('end'),
       }
       const route = await egress.vet('tenant-a', url, null)
-      return { told, call: egress.send(route, request, receiver) }
+      return { received, call: egress.send(route, request, receiver) }
     }
   })
 }

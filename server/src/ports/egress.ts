@@ -11,10 +11,10 @@ export interface Egress {
    * Decides whether anything may be sent to `url`, and resolves its name. No connection is opened. Scarce resources (look-ups,
    * connections) are shared fairly by `owner`, a tenant or the keyless callers of one of its proxies.
    *
-   * With `listed` only the destinations in it are allowed, whatever else is; other names are not even resolved. Rejects with
+   * With `allowedDestinations`, only those are allowed, whatever else is; other names are not even resolved. Rejects with
    * EgressRefusal for a forbidden destination, with EgressFailure (`unresolved`) if the name has no address.
    */
-  vet(owner: string, url: URL, listed: readonly string[] | null): Promise<Route>
+  vet(owner: string, url: URL, allowedDestinations: readonly string[] | null): Promise<Route>
 
   /**
    * Sends `request` to `route`, and passes the response to `receiver`. Redirects are responses like any other. The receiver is
@@ -24,14 +24,14 @@ export interface Egress {
 
   /**
    * Opens a connection to `port` of `host` for bytes that are not inspected, by the rules of `vet` for an https URL and with
-   * `listed`. It must begin with a TLS handshake, unless the destination may be plain http. Rejects as `vet` does, and with
-   * EgressFailure if there is no connection.
+   * `allowedDestinations`. It must begin with a TLS handshake, unless the destination may be plain http. Rejects as `vet`
+   * does, and with EgressFailure if there is no connection.
    */
   tunnel(
     owner: string,
     host: string,
     port: number,
-    listed: readonly string[] | null,
+    allowedDestinations: readonly string[] | null,
   ): Promise<Duplex>
 
   /** Aborts calls in progress and closes every connection. */

@@ -12,7 +12,7 @@ export function keyProviderContract(
   open: (root: 'one' | 'two') => Promise<KeyProvider>,
 ): void {
   describe(`KeyProvider contract: ${name}`, () => {
-    test('unwrap() gives back what wrap() was given, whoever of the same root key does it', async () => {
+    test('unwrap() gives back what wrap() was given, in every provider of the same root key', async () => {
       const provider = await open('one')
       const later = await open('one')
       await fc.assert(

@@ -111,7 +111,7 @@ export function keyringContract(
       await assert.rejects(async () => keyring.open('tenant-a'))
     })
 
-    test('open(seal(x)) is x, for every text and context, and for whoever opens it', async () => {
+    test('open(seal(x)) is x, for every text and context, and for every keyring that opens it', async () => {
       const { keys, later } = await setUp()
       fc.assert(
         fc.property(context, text, (where, it) => {
@@ -279,7 +279,7 @@ export function keyringContract(
       assert.throws(() => keys.index(new Sensitive('\ud800')))
     })
 
-    test('attest() is a proof of its statement, for whoever has the keys later', async () => {
+    test('attest() is a proof of its statement, for every later holder of the keys', async () => {
       const { keys, later, foreign } = await setUp()
       await fc.assert(
         fc.asyncProperty(fc.array(text), fc.array(text), async (said, other) => {

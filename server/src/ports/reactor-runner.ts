@@ -14,7 +14,7 @@ export interface ReactorRunner {
   hasCapacity(tenantId: string): boolean
 
   /** Runs the code once. Rejects with RunnerUnavailable if it cannot even be started. */
-  run(job: ReactorJob): Promise<ReactorOutcome>
+  run(run: SandboxRun): Promise<ReactorOutcome>
 
   /** Stops all runs. */
   close(): Promise<void>
@@ -23,7 +23,8 @@ export interface ReactorRunner {
 export const REACTOR_LEVELS = ['jail', 'hardened', 'portable'] as const
 export type ReactorLevel = (typeof REACTOR_LEVELS)[number]
 
-export interface ReactorJob {
+/** One run of a reactor's code. Not a job: a job is a queued invocation, and running it is one of its stages. */
+export interface SandboxRun {
   readonly tenantId: string
   readonly reactorId: string
   /** Differs whenever the code, or anything else that a warm process may have kept, has changed. */

@@ -102,7 +102,7 @@ export function sessionContract(name: string, open: Open): void {
       'its tenant': { kind: 'delete-tenant', at: NOW },
     }
     for (const [what, change] of Object.entries(deaths)) {
-      test(`a session is nobody’s once ${what} is gone`, async (t) => {
+      test(`a session cannot be found once ${what} is gone`, async (t) => {
         const store = await furnished(t, open)
         await succeed(store, uuid(1), [insert(session(5)), authorize(5)])
         assert.notEqual(await store.sessions.findByKeyHash(hash('key 5')), null)

@@ -160,7 +160,7 @@ export function tokenContract(name: string, open: Open): void {
       await succeed(store, OTHER, [insert(duplicate)])
     })
 
-    test('an expired token is nobody’s duplicate; expiring later, it is', async (t) => {
+    test('an expired token is no duplicate of another; expiring later, it is', async (t) => {
       const store = await opened(t, open)
       for (const [n, expiresAt] of [NOW - 1, NOW, NOW + 1].entries()) {
         const [first, second] = [token(2 * n), token(2 * n + 1)]

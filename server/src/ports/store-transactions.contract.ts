@@ -131,7 +131,7 @@ export function transactionContract(name: string, open: Open): void {
       }
     }
 
-    test('an id is free the moment its transaction is past its end, though nobody has ended it', async (t) => {
+    test('an id is free the moment its transaction is past its end, though no caller has ended it', async (t) => {
       const store = await opened(t, open)
       await succeed(store, TENANT, [begin(7)])
       const mine = token(1, { id: 'mine' })
@@ -186,7 +186,7 @@ export function transactionContract(name: string, open: Open): void {
       })
     }
 
-    test('a lock keeps out everybody else until its transaction ends', async (t) => {
+    test('a lock keeps out every other change until its transaction ends', async (t) => {
       const store = await opened(t, open)
       const [one, two] = [token(1), token(2)]
       await succeed(store, TENANT, [insert(one, two), begin(7), begin(8)])
@@ -206,7 +206,7 @@ export function transactionContract(name: string, open: Open): void {
       await succeed(store, TENANT, [update(first.token)])
     })
 
-    test('a lock is void the moment its transaction is past its end, though nobody has ended it', async (t) => {
+    test('a lock is void the moment its transaction is past its end, though no caller has ended it', async (t) => {
       const store = await opened(t, open)
       await succeed(store, TENANT, [insert(token(1)), begin(7)])
       await succeed(store, TENANT, [enlist(7), remove(token(1))])

@@ -39,12 +39,12 @@ export function acceptedFrom(headers: readonly string[]): AcceptedCodings {
   const named = new Set(items.map(codingOf))
   const refused = new Set(items.filter((it) => REFUSAL.test(it)).map(codingOf))
   const any = named.has('*') && !refused.has('*')
-  const told = items
+  const accepted = items
     // `*` becomes gzip, which every server supports.
     .map((it) => (codingOf(it) === '*' && !named.has('gzip') ? it.replace('*', 'gzip') : it))
     .filter((it) => READABLE.has(codingOf(it)) || codingOf(it) === 'identity')
   return {
-    asked: told.length === 0 ? 'identity' : told.join(', '),
+    asked: accepted.length === 0 ? 'identity' : accepted.join(', '),
     takes: (coding) => {
       const names = [coding, EQUIVALENT[coding] ?? coding]
       return (any || names.some((it) => named.has(it))) && !names.some((it) => refused.has(it))

@@ -5,7 +5,7 @@ import { LARGE_BYTES_MIN, PROXY_TOKENS_MAX, YIELD_AFTER_MS } from '../base/limit
 import { ServiceError } from '../base/service-error.ts'
 import { joinTickBatch } from '../http/tick-batching.ts'
 import { idsOf, refuseUnknown } from '../tokens/token-references.ts'
-import { bytesOf, renderWithinBudget, Reading } from '../tokens/reading.ts'
+import { bytesOf, renderWithinBudget, ReadBudget } from '../tokens/read-budget.ts'
 import { showGranted } from '../tokens/shown-tokens.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { StoredToken } from '../ports/stored.ts'
@@ -16,7 +16,7 @@ import type { ReadBody } from './bodies/read-body.ts'
  * Returns the tokens referenced in `body`: all read at once, each once.
  *
  * Throws `detokenize_tokens_max`, `detokenize_tokens_unknown` for tokens that are absent, expired, not committed or another
- * tenant's, and what Reading throws.
+ * tenant's, and what ReadBudget throws.
  */
 export async function findReferenced(
   world: Pick<World, 'store'>,
@@ -27,7 +27,7 @@ export async function findReferenced(
   const ids = idsOf(references)
   if (ids.length === 0) return []
   if (ids.length > PROXY_TOKENS_MAX) throw new ServiceError('detokenize_tokens_max')
-  const found = await new Reading(context, true).read((bytesMax) =>
+  const found = await new ReadBudget(context, true).read((bytesMax) =>
     world.store.tokens.find(context.tenantId, ids, undefined, bytesMax),
   )
   const live = found.filter((it) => it.expiresAt === null || it.expiresAt > now)

@@ -10,13 +10,13 @@ import type { TokenSettings } from '../tokens/token-settings.ts'
 import { EgressFailure, EgressRefusal, type OutboundRequest, type Route } from '../ports/egress.ts'
 import type { World } from '../ports/world.ts'
 import { readBody } from './bodies/read-body.ts'
-import { authorizeInvocation, isAnonymous } from './configured/authorize-invocation.ts'
+import { authorizeProxyInvocation, isAnonymous } from './configured/authorize-proxy-invocation.ts'
 import { detokenizeBody, findReferenced } from './detokenize-body.ts'
 import { markDryRun, describeDryRun } from './dry-run.ts'
 import { exchange } from './exchange.ts'
 import type { ProxySettings } from './proxy-settings.ts'
 import { bufferBody, type OutboundBody } from './request-body.ts'
-import { outboundHeaders } from './request-headers.ts'
+import { outboundHeaders } from './outbound-headers.ts'
 import { parseProxyOptions } from './reserved-headers.ts'
 import { resolveTarget } from './proxy-target.ts'
 
@@ -47,7 +47,7 @@ export async function forwardRequest(
   // A dry run reveals the destination, which anonymous callers may not know.
   if (anonymous && options.dryRun) throw new ServiceError('key_missing')
   const invoke = (): void => {
-    authorizeInvocation(context, destination, proxy)
+    authorizeProxyInvocation(context, destination, proxy)
     if (options.dryRun) markDryRun(context, context.decisions.length - 1)
   }
   const route = await vet(world, context, url, anonymous ? proxy.id : context.tenantId, invoke)

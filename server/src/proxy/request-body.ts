@@ -26,7 +26,7 @@ export interface StreamedBody {
 }
 
 /**
- * Returns the body, complete if it is to be inspected (`looked`) and may hold expressions.
+ * Returns the body, complete if it is to be inspected (`inspects`) and may hold expressions.
  *
  * A body longer than BODY_BYTES_MAX is streamed if it has held no expression so far, and is watched from then on. Throws
  * `body_too_large` if it has, `tenant_busy`, and what the body rejects with.
@@ -34,14 +34,14 @@ export interface StreamedBody {
 export async function bufferBody(
   body: IncomingBody | null,
   headers: readonly string[],
-  looked: boolean,
+  inspects: boolean,
 ): Promise<OutboundBody> {
   if (body === null) return { kind: 'none' }
   const [contentType] = valuesOf(headers, 'content-type')
   // Compressed bodies are not decoded: a few bytes may expand beyond memory.
   const kind = isCoded(valuesOf(headers, 'content-encoding')) ? 'unread' : bodyKindOf(contentType)
-  const unread = looked && kind === 'unread'
-  const asIs = !looked || kind === 'unread' || kind === 'opaque'
+  const unread = inspects && kind === 'unread'
+  const asIs = !inspects || kind === 'unread' || kind === 'opaque'
   const { whole } = body
   if (whole !== null && asIs) return { kind: 'as-is', bytes: whole, unread }
   if (whole !== null && whole.length <= BODY_BYTES_MAX) {

@@ -68,7 +68,7 @@ describe('inChunks()', () => {
     assert.ok(longest > 0 && longest < YIELD_AFTER_MS * 4, `${longest} ms`)
   })
 
-  test('yields to nobody when there is little to do', async () => {
+  test('does not yield when there is little to do', async () => {
     const { clock, work, yields } = workingClock(YIELD_AFTER_MS / 1000)
     await inChunks(clock, 800, work)
     assert.equal(yields(), 0)

@@ -25,10 +25,10 @@ export async function createToken(
   const draft = parseDraft(body, world.clock.now(), (member) => member)
   let id = ''
   return makeTokens(world, context, [draft], {
-    reply: (built) => {
+    renderBuilt: (built) => {
       id = built.token.id
       return renderBuiltToken(context, built, settings)
     },
-    answer: ([reply]) => created(reply!, `/tokens/${encodeURIComponent(id)}`),
+    answer: ([rendered]) => created(rendered!, `/tokens/${encodeURIComponent(id)}`),
   })
 }

@@ -13,7 +13,7 @@ import type { StoredToken } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
 import { deduplicates, fingerprintOf } from './derive.ts'
 import type { Draft } from './draft.ts'
-import { Reading } from './reading.ts'
+import { ReadBudget } from './read-budget.ts'
 import { openData } from './sealing.ts'
 import { shownData } from './show.ts'
 import { inChunks } from './chunked-work.ts'
@@ -29,7 +29,7 @@ export interface DuplicateView {
   readonly masked: Json | undefined
 }
 
-/** Returns the duplicate of each draft that has one and asks for deduplication. Throws what Reading throws. */
+/** Returns the duplicate of each draft that has one and asks for deduplication. Throws what ReadBudget throws. */
 export async function findDuplicates(
   world: Pick<World, 'clock' | 'store'>,
   context: RequestContext,
@@ -42,7 +42,7 @@ export async function findDuplicates(
 ): Promise<ReadonlyMap<number, Duplicate>> {
   const duplicates = new Map<number, Duplicate>()
   const known = new Map<string, Duplicate>()
-  const reading = new Reading(context)
+  const readBudget = new ReadBudget(context)
   await inChunks(world.clock, drafts.length, async (index) => {
     const draft = drafts[index]!
     const fingerprint = fingerprintOf(keys, context, draft, evaluationContext)
@@ -69,7 +69,7 @@ export async function findDuplicates(
   ): Promise<StoredToken | undefined> {
     const { tenantId, transactionId } = context
     const { tokens } = world.store
-    const [duplicate] = await reading.read(async (bytesMax) => {
+    const [duplicate] = await readBudget.read(async (bytesMax) => {
       const it = await tokens.findByFingerprint(
         tenantId,
         type,

@@ -87,12 +87,12 @@ export function aliasOf(
 /**
  * Returns the evaluated mask of `draft`, undefined if it has none.
  *
- * Throws if it cannot be evaluated; with `closes`, masks it fully instead, as for readers.
+ * Throws if it cannot be evaluated; with `shortLivedExpired`, masks it fully instead, as for readers.
  */
 export function maskedDataOf(
   draft: Draft,
   evaluationContext: EvaluationContext,
-  closes: boolean,
+  shortLivedExpired: boolean,
 ): Json | undefined {
   const { mask } = draft.options
   if (mask === null) return undefined
@@ -100,7 +100,7 @@ export function maskedDataOf(
     evaluateMask(
       mask,
       { ...evaluationContext, variables: { data: draft.data.reveal() } },
-      closes ? 'close' : 'throw',
+      shortLivedExpired ? 'close' : 'throw',
     ),
   )
 }

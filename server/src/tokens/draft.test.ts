@@ -61,7 +61,7 @@ describe('parseDraft()', () => {
     assert.equal(options.details, null)
   })
 
-  test('names members at fault as it is told to', () => {
+  test('names members at fault as its caller asks', () => {
     const bad: JsonObject[] = [
       { type: 'x', data: 1 },
       { type: 'token' },

@@ -11,7 +11,7 @@ import {
   refuseUnknown,
   type PayloadReferences,
 } from './token-references.ts'
-import { renderWithinBudget, Reading } from './reading.ts'
+import { renderWithinBudget, ReadBudget } from './read-budget.ts'
 import { showGranted } from './shown-tokens.ts'
 import { inChunks } from './chunked-work.ts'
 
@@ -46,7 +46,7 @@ export async function fillTokenReferences(
   const ids = idsOf(locations.flatMap(tokenReferencesOf))
   if (ids.length === 0) return { payload: payload(), tokens: [], shown: [] }
   if (ids.length > tokensMax) throw new ServiceError('detokenize_tokens_max')
-  const found = await new Reading(context).read((bytesMax) =>
+  const found = await new ReadBudget(context).read((bytesMax) =>
     world.store.tokens.find(context.tenantId, ids, undefined, bytesMax),
   )
   const now = world.clock.now()

@@ -2,7 +2,7 @@ import type { RequestContext } from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { StoredToken } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
-import { Reading } from './reading.ts'
+import { ReadBudget } from './read-budget.ts'
 
 /**
  * Returns the token `id` as the request sees it: within its transaction, if it has one.
@@ -16,7 +16,7 @@ export async function findLive(
   now: number,
 ): Promise<StoredToken> {
   const { tenantId, transactionId } = context
-  const [token] = await new Reading(context).read((bytesMax) =>
+  const [token] = await new ReadBudget(context).read((bytesMax) =>
     store.tokens.find(tenantId, [id], transactionId, bytesMax),
   )
   if (token !== undefined && (token.expiresAt === null || token.expiresAt > now)) return token

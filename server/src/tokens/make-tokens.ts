@@ -38,20 +38,20 @@ export interface BuiltToken {
   readonly transform: Transform
   /** Undefined for a new token; null for a duplicate the caller may not read. */
   readonly duplicate: DuplicateView | null | undefined
-  /** Whether to show it as readers will after its short-lived data has expired. */
-  readonly later: boolean
+  /** Whether to show it as after the expiry of its short-lived data. */
+  readonly shortLivedExpired: boolean
   /** The evaluation context of its expressions. */
   readonly evaluationContext: EvaluationContext
 }
 
 export interface TokenRenderer {
   /** Renders the result of one draft. */
-  readonly reply: (built: BuiltToken, index: number) => Json
+  readonly renderBuilt: (built: BuiltToken, index: number) => Json
   /**
-   * Combines the replies into the answer, which is stored for replay in the same commit as the tokens. May modify what an
-   * earlier call returned.
+   * Combines the rendered drafts into the answer, which is stored for replay in the same commit as the tokens. May modify
+   * what an earlier call returned.
    */
-  readonly answer: (replies: readonly Json[]) => Answer
+  readonly answer: (rendered: readonly Json[]) => Answer
 }
 
 /**
@@ -73,9 +73,9 @@ export async function makeTokens(
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
     const building = buildAttempt(world, batch, renderer)
     const result = building instanceof Promise ? await building : building
-    const { tokens, answer, remembered } = result
+    const { tokens, answer, replayAnswer } = result
     const changes = tokens.length === 0 ? [] : [{ kind: 'insert-tokens', tokens } as const]
-    const conflict = await commit(world, context, changes, answer, remembered)
+    const conflict = await commit(world, context, changes, answer, replayAnswer)
     if (conflict === null) return answer
     await resolveConflict(world.store, batch, conflict, result)
   }
@@ -106,7 +106,7 @@ interface AttemptResult {
   readonly duplicates: ReadonlyMap<number, Duplicate>
   readonly answer: Answer
   /** The answer to a replay of the request, if it shows less. */
-  readonly remembered: Answer | undefined
+  readonly replayAnswer: Answer | undefined
 }
 
 /** Synchronous unless duplicates must be looked up or there are many drafts. */
@@ -137,7 +137,7 @@ interface Attempt {
 function buildAndRender(
   world: Pick<World, 'clock' | 'random'>,
   { context, keys, drafts, transforms, clashes }: DraftBatch,
-  { reply, answer }: TokenRenderer,
+  { renderBuilt, answer }: TokenRenderer,
   attempt: Attempt,
   duplicates: ReadonlyMap<number, Duplicate>,
 ): AttemptResult | Promise<AttemptResult> {
@@ -146,12 +146,12 @@ function buildAndRender(
   const viewLater = duplicateViewer(context, keys, { now: Infinity, evaluationContext })
   const entropy = world.random.bytes(drafts.length * ID_RANDOM_BYTES)
   sortRandom(entropy)
-  // Indexed by draft, as the replies are: a duplicate may be an earlier draft of the same payload.
+  // Indexed by draft, as `rendered` is: a duplicate may be an earlier draft of the same payload.
   const built = Array<StoredToken>(drafts.length)
-  const replies = Array<Json>(drafts.length)
-  // The remembered answer outlives a security code by far, so it holds what readers see after the code has expired.
-  const later: Json[] = []
-  let less = false
+  const rendered = Array<Json>(drafts.length)
+  // The answer to a replay outlives a security code by far, so it holds what readers see after the code has expired.
+  const renderedForReplay: Json[] = []
+  let replayShowsLess = false
 
   const building = inChunks(world.clock, drafts.length, buildAndRenderNext)
   return building === undefined ? result() : building.then(result)
@@ -178,25 +178,27 @@ function buildAndRender(
       transform: transforms[index]!,
       duplicate,
       evaluationContext,
-      later: false,
+      shortLivedExpired: false,
     }
-    const shown = reply(it, index)
-    replies[index] = shown
+    const renderedToken = renderBuilt(it, index)
+    rendered[index] = renderedToken
     if (context.replay === null) return
-    less ||= token.cvc !== null
+    replayShowsLess ||= token.cvc !== null
     const aged = {
       draft: withoutShortLived(draft),
       duplicate: duplicate && viewLater(token),
-      later: true,
+      shortLivedExpired: true,
     }
-    later.push(token.cvc === null ? shown : reply({ ...it, ...aged }, index))
+    renderedForReplay.push(
+      token.cvc === null ? renderedToken : renderBuilt({ ...it, ...aged }, index),
+    )
   }
 
   function result(): AttemptResult {
     const tokens =
       duplicates.size === 0 ? built : built.filter((_, index) => !duplicates.has(index))
-    const remembered = less ? structuredClone(answer(later)) : undefined
-    return { tokens, duplicates, answer: answer(replies), remembered }
+    const replayAnswer = replayShowsLess ? structuredClone(answer(renderedForReplay)) : undefined
+    return { tokens, duplicates, answer: answer(rendered), replayAnswer }
   }
 }
 

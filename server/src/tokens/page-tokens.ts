@@ -6,7 +6,7 @@ import type { TokenCondition } from '../ports/token-query.ts'
 import type { TenantKeys } from '../ports/keyring.ts'
 import type { World } from '../ports/world.ts'
 import { cursorOf, parseCursor } from './cursor.ts'
-import { answerable } from './reading.ts'
+import { answerable } from './read-budget.ts'
 import { readingEvaluationContext, showTokens } from './shown-tokens.ts'
 import type { TokenSettings } from './token-settings.ts'
 

@@ -8,12 +8,12 @@ import { maskOf, renderToken, renderDuplicate } from './wire.ts'
 /** Renders a created or changed token for its caller, as far as the caller's create or update permission allows. */
 export function renderBuiltToken(
   context: RequestContext,
-  { draft, token, transform, duplicate, evaluationContext, later }: BuiltToken,
+  { draft, token, transform, duplicate, evaluationContext, shortLivedExpired }: BuiltToken,
   { privacyShown }: TokenSettings,
 ): Json {
   const { tenantId } = context
   if (duplicate === null) return renderDuplicate(token, tenantId)
-  const masked = maskedDataOf(draft, evaluationContext, later)
+  const masked = maskedDataOf(draft, evaluationContext, shortLivedExpired)
   const own =
     transform === 'reveal' ? draft.data.reveal() : transform === 'mask' ? masked : undefined
   return renderToken(token, {

@@ -5,7 +5,7 @@ import { renderPage } from '../http/pagination.ts'
 import type { PageRequest } from '../ports/store.ts'
 import type { World } from '../ports/world.ts'
 import { parseSearch } from './search-query.ts'
-import { answerable } from './reading.ts'
+import { answerable } from './read-budget.ts'
 import { readingEvaluationContext, showTokens } from './shown-tokens.ts'
 import type { TokenSettings } from './token-settings.ts'
 

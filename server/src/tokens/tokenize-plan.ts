@@ -13,8 +13,8 @@ export interface TokenizePlan {
   /** The values that become tokens, in payload order. */
   readonly leaves: readonly Leaf[]
 
-  /** Returns the payload with leaf `i` replaced by `replies[i]`. Modifies the original payload. */
-  readonly fill: (replies: readonly Json[]) => Json
+  /** Returns the payload with leaf `i` replaced by `rendered[i]`. Modifies the original payload. */
+  readonly fill: (rendered: readonly Json[]) => Json
 }
 
 export interface Leaf {
@@ -33,9 +33,9 @@ export function buildTokenizePlan(payload: Json, tokensMax: number): TokenizePla
   visit(root, 'it', null)
   return {
     leaves,
-    fill: (replies) => {
+    fill: (rendered) => {
       // Assigning is safe even for an own `__proto__`: the payload already has it as an own member.
-      for (let at = 0; at < leaves.length; at++) leaves[at]!.put(replies[at]!)
+      for (let at = 0; at < leaves.length; at++) leaves[at]!.put(rendered[at]!)
       return root.it
     },
   }
@@ -99,8 +99,8 @@ class PlacedLeaf implements Leaf {
     return parseDraft(this.#value, now, (member) => this.#memberPath(member))
   }
 
-  put(reply: Json): void {
-    this.#holder[this.#key] = reply
+  put(rendered: Json): void {
+    this.#holder[this.#key] = rendered
   }
 
   #memberPath(member: string): string {

@@ -36,25 +36,25 @@ export function tokenize(
 
   function make(): Promise<Answer> {
     return makeTokens(world, context, drafts, {
-      reply: (built, index) => {
+      renderBuilt: (built, index) => {
         const leaf = plan.leaves[index]!
         return leaf.plain ? built.token.id : renderLeaf(context, built, leaf.root, settings)
       },
-      answer: (replies) => answerWith(plan.fill(replies)),
+      answer: (rendered) => answerWith(plan.fill(rendered)),
     })
   }
 }
 
 function renderLeaf(
   context: RequestContext,
-  { draft, token, transform, duplicate, evaluationContext, later }: BuiltToken,
+  { draft, token, transform, duplicate, evaluationContext, shortLivedExpired }: BuiltToken,
   root: boolean,
   { privacyShown }: TokenSettings,
 ): Json {
   const { tenantId } = context
   if (duplicate === null) return renderDuplicate(token, tenantId)
   // The mask is evaluated even if it is not shown, to reject one that cannot be evaluated.
-  const masked = maskedDataOf(draft, evaluationContext, later)
+  const masked = maskedDataOf(draft, evaluationContext, shortLivedExpired)
   const own = transform === 'redact' ? undefined : masked
   const shown = duplicate === undefined ? own : duplicate.masked
   return renderToken(token, {

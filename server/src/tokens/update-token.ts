@@ -73,7 +73,7 @@ async function updateOnce(
     transform,
     duplicate: undefined,
     evaluationContext,
-    later: false,
+    shortLivedExpired: false,
   }
   // Existing duplicates, perhaps created by two transactions, can still be changed.
   const unlessDuplicate = token.deduplicate && token.fingerprint !== before.fingerprint
@@ -99,7 +99,7 @@ async function updateOnce(
     return ok(
       renderBuiltToken(
         context,
-        { ...it, draft: withoutShortLived(it.draft), later: true },
+        { ...it, draft: withoutShortLived(it.draft), shortLivedExpired: true },
         settings,
       ),
     )

@@ -103,7 +103,7 @@ describe('renderToken()', () => {
     }
   })
 
-  test('shows who changed a token and when, once somebody did', () => {
+  test('shows who changed a token and when, once it was changed', () => {
     const changed = { ...TOKEN, modifiedBy: 'application-2', modifiedAt: TOKEN.createdAt + 1 }
     const wire = renderToken(changed, SHOWN)
     assert.equal(wire['modified_by'], 'application-2')

@@ -101,7 +101,7 @@ describe('a public key cannot', () => {
   })
 })
 
-test('nobody can hold everybody up for seconds with one long number among millions of short ones', (t) => {
+test('an attacker cannot hold all requests up for seconds with one long number among millions of short ones', (t) => {
   const parse = t.mock.method(JSON, 'parse')
   const refused = (items: number): void => {
     const text = `[${'1,'.repeat(items - 2)}12345678901234567]`

@@ -49,7 +49,7 @@ async function keysOf(vault: RunningVault): Promise<string> {
   return ((await reply.json()) as { key: string }).key
 }
 
-describe('nobody can end the service', () => {
+describe('a client cannot end the service', () => {
   test('by aborting in every part of a request, or while it is committed', async (t) => {
     const vault = await startVault(temporaryFolder(t))
     const key = await keysOf(vault)
@@ -89,7 +89,7 @@ describe('nobody can end the service', () => {
   })
 })
 
-test('a request that is half sent when the vault is told to stop leaves nothing behind', async (t) => {
+test('a request that is half sent when the vault is stopped leaves nothing behind', async (t) => {
   const folder = temporaryFolder(t)
   const first = await startVault(folder)
   const key = await keysOf(first)

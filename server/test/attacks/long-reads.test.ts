@@ -129,7 +129,7 @@ function expression(id: string): string {
 
 for (const [how, ask] of Object.entries(WAYS)) {
   describe(`long tokens that are asked for ${how}`, () => {
-    test('are read for a few at a time, and for nobody at once with those before it', async () => {
+    test('are read for a few callers at a time, and for none together with those before it', async () => {
       await make('long', LARGE_BYTES_MIN)
       let under = 0
       let most = 0
@@ -154,7 +154,7 @@ for (const [how, ask] of Object.entries(WAYS)) {
       assert.equal((await ask(ids.slice(0, 2))).status, 200)
     })
 
-    test('wait until somebody is done, no longer than others do, and short ones do not wait', async () => {
+    test('wait until another read is done, no longer than others do, and short ones do not wait', async () => {
       await make('long', LARGE_BYTES_MIN)
       await make('short', 10)
       const gate = Promise.withResolvers<void>()

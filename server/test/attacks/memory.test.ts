@@ -168,7 +168,7 @@ test('on one connection the next is begun when the answer before it is taken', a
   client.destroy()
 })
 
-test('whoever takes nothing of an answer has its connection closed', async () => {
+test('a client that reads nothing of an answer has its connection closed', async () => {
   const id = await tokenOf(4 * MiB)
   const { client, serving } = await stage.dialWithin()
   client.pause().write(many(get(id)))
@@ -209,7 +209,7 @@ test('nor one whose answer comes behind another', async () => {
   client.destroy()
 })
 
-test('an answer that was taken leaves no time to whoever comes after it', async () => {
+test('an answer that was taken leaves no timeout to the next request', async () => {
   const id = await tokenOf(4 * MiB)
   let asked = false
   stage.destination.answer = () => void (asked = true)
@@ -285,7 +285,7 @@ for (const path of ['/tokenize', '/proxy']) {
     for (const it of [late, ...slow]) it.destroy()
   })
 
-  test(`whoever leaves while it waits at ${path} is forgotten`, async () => {
+  test(`a client that leaves while it waits at ${path} is forgotten`, async () => {
     const slow = await dialMany(Math.floor(QUOTA_BYTES_MAX / BODY_BYTES_MAX))
     for (const it of slow) it.write(begun(path))
     await read(slow, begun(path).length)
@@ -308,7 +308,7 @@ for (const path of ['/tokenize', '/proxy']) {
     for (const it of [late, ...slow]) it.destroy()
   })
 
-  test(`whoever waits at ${path} for too long is told so, and no other tenant waits`, async () => {
+  test(`a client that waits at ${path} for too long gets an error, and no other tenant waits`, async () => {
     const slow = await dialMany(Math.floor(QUOTA_BYTES_MAX / BODY_BYTES_MAX))
     for (const it of slow) it.write(begun(path))
     await read(slow, begun(path).length)

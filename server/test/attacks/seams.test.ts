@@ -122,7 +122,7 @@ describe('a card that is tokenized in a transaction and elsewhere', () => {
 })
 
 describe('a tenant that is deleted', () => {
-  test('leaves nobody busy, and no false alarm, with an audit log, a transaction and a long list', async () => {
+  test('leaves no other tenant busy, and no false alarm, with an audit log, a transaction and a long list', async () => {
     const stage = await transactionStage({ tokensMax: 1000 })
     const { vault } = stage
     const { world, tenantId } = vault

@@ -130,7 +130,7 @@ describe('an application that sees some containers', () => {
     assert.deepEqual(reply.json()['pagination'], { page_size: 1 })
   })
 
-  test('may hand a cursor on, and whoever gets it sees no more than before', async () => {
+  test('may hand a cursor on, and the caller that gets it sees no more than before', async () => {
     const vault = await stillVault()
     const maker = await vault.keyFor(ALL)
     const theirs = await tokenIn(vault, maker, { data: 'x', containers: ['/b/'] })

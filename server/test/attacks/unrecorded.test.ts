@@ -88,7 +88,7 @@ test('openData() and every other road to plaintext are in the audit log for 500 
   assert.equal(await events(vault), before + 500)
 })
 
-describe('a vault that cannot write its audit log does nothing for whoever needs no permission:', () => {
+describe('a vault that cannot write its audit log does nothing for a caller that needs no permission:', () => {
   test('no transaction is opened or ended, and nothing is done in one', async () => {
     const { vault, id, keys, shut, reopen } = await stage()
     const key = keys.revealing

@@ -16,10 +16,10 @@ const { values } = parseArgs({
   },
 })
 const folder = mkdtempSync(path.join(tmpdir(), 'symbolon-backup-'))
-const tell = (line: string): void => void process.stdout.write(`${line}\n`)
+const report = (line: string): void => void process.stdout.write(`${line}\n`)
 const [tokens, backups] = [Number(values.tokens), Number(values.backups)]
 try {
-  await backUpUnderLoad({ folder, tokens, backups, callers: Number(values.callers), tell })
+  await backUpUnderLoad({ folder, tokens, backups, callers: Number(values.callers), report })
 } finally {
   rmSync(folder, { recursive: true })
 }

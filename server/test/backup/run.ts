@@ -15,7 +15,7 @@ export interface BackupRun {
   readonly tokens: number
   readonly backups: number
   readonly callers: number
-  readonly tell: (line: string) => void
+  readonly report: (line: string) => void
 }
 
 export interface BackupTally {
@@ -29,11 +29,11 @@ export interface BackupTally {
 }
 
 export async function backUpUnderLoad(run: BackupRun): Promise<BackupTally[]> {
-  const { folder, tokens, tell } = run
+  const { folder, tokens, report } = run
   const data = path.join(folder, 'data')
   const vault = new RotatingVault({ folder: data, database: null, tokens, retirementMs: 1000 })
   const { port, key, samples } = await vault.ready()
-  tell(`${tokens} tokens are there`)
+  report(`${tokens} tokens are there`)
   const keys = await makeKeys(port!, key!)
   const url = `http://127.0.0.1:${port}`
   const acked = new Map(samples!.ids.map((id, n) => [id, samples!.values[n]!]))
@@ -72,7 +72,7 @@ export async function backUpUnderLoad(run: BackupRun): Promise<BackupTally[]> {
       assert.ok(opened >= acknowledged, `${opened} tokens of ${acknowledged}`)
       await readAll(restored, keys.read, before)
       tallies.push({ read: before.size, opened, bytes, backupMs, restoreMs })
-      tell(JSON.stringify(tallies.at(-1)))
+      report(JSON.stringify(tallies.at(-1)))
     }
     return tallies
   } finally {

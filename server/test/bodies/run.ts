@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import * as fc from '../kit/fast-check.ts'
 import { ExpressionWatch } from '../../src/proxy/bodies/expression-watch.ts'
-import { atOnce, readBody } from '../../src/proxy/bodies/read-body.ts'
+import { runToCompletion, readBody } from '../../src/proxy/bodies/read-body.ts'
 import { anyBody, TOKENS, type AnyBody } from './pieces.ts'
 
 /** Reads and renders so many bodies; throws where one does not arrive as it has to, byte for byte. */
@@ -21,7 +21,7 @@ export function checkBodies({
     }
     const read = readBody(body.sent, body.type)
     assert.equal(read.references.length, body.count)
-    const rendered = atOnce(read.render({ random: NO_CHANCE }, ({ id }) => TOKENS[id]!))
+    const rendered = runToCompletion(read.render({ random: NO_CHANCE }, ({ id }) => TOKENS[id]!))
     if (!rendered.equals(body.arrives)) {
       assert.equal(rendered.toString('latin1'), body.arrives.toString('latin1'))
     }

@@ -871,7 +871,7 @@ for (const [name, open] of [
         await refused(revealing.tokens.retrieve('never-stored'), 404)
       })
 
-      test('401 for a key nobody holds', async () => {
+      test('401 for a key that does not exist', async () => {
         const nobody = await clientWith('key_local_pvt_nobody')
         await refused(nobody.tokens.create({ type: 'token', data: 'x' }), 401)
         await refused(nobody.tokenize(['x']), 401)

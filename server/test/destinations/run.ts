@@ -57,15 +57,15 @@ export async function openDestinations(lateMs: number): Promise<Destinations> {
     const { port } = started.get(kind)!
     const url = new URL(`${secure ? 'https' : 'http'}://destination.test:${port}/`)
     const route = await egress.vet('tenant-a', url, null)
-    const told: string[] = []
+    const received: string[] = []
     const receiver: OutboundReceiver = {
-      headerSection: () => told.push('header section'),
+      headerSection: () => received.push('header section'),
       data: () => {
         if (kind.abandon === 'reading') call.abort()
         if (kind.abandon === 'paused') setImmediate(() => call.abort())
         return kind.abandon === undefined
       },
-      end: () => told.push('end'),
+      end: () => received.push('end'),
     }
     const body = Buffer.from('{"number":"4242"}')
     const request = { method: 'POST', headers: CARRIERS[carrier], body, timeoutMs }
@@ -75,15 +75,19 @@ export async function openDestinations(lateMs: number): Promise<Destinations> {
       (error: unknown) => (error instanceof EgressFailure ? error.fault : error),
     )
     const mayBeLost = kind.closing ?? kind.abrupt ?? false
-    if (mayBeLost && ended === 'reset' && told.length === 0) return true
-    if (kind.headerSection && ended === 'timeout' && told.length === 0 && timeoutMs < 60_000)
+    if (mayBeLost && ended === 'reset' && received.length === 0) return true
+    if (kind.headerSection && ended === 'timeout' && received.length === 0 && timeoutMs < 60_000)
       return false
     const ends = (carrier === 'node' ? kind.endsByNode : undefined) ?? kind.ends
     const expected = [
       ...(kind.headerSection ? ['header section'] : []),
       ...(ends === 'whole' ? ['end'] : []),
     ]
-    assert.deepEqual({ ended, told }, { ended: ends, told: expected }, `${kind.name}, ${carrier}`)
+    assert.deepEqual(
+      { ended, received },
+      { ended: ends, received: expected },
+      `${kind.name}, ${carrier}`,
+    )
     return true
   }
 }

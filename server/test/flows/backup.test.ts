@@ -29,7 +29,7 @@ import { runSymbolon, temporaryFolder } from '../kit/running-vault.ts'
 test('every token acknowledged before a backup began is in what is restored of it', async (t) => {
   const folder = temporaryFolder(t)
   const about = { folder, tokens: 500, backups: 2, callers: 2 }
-  const tallies = await backUpUnderLoad({ ...about, tell: () => {} })
+  const tallies = await backUpUnderLoad({ ...about, report: () => {} })
   assert.ok(tallies[1]!.read > tallies[0]!.read && tallies[0]!.read >= 500)
   assert.deepEqual(
     readdirSync(join(folder, 'data')).filter((it) => it.startsWith('backup')),
@@ -122,7 +122,7 @@ describe('a file that a flag names', () => {
     }
   })
 
-  test('is told from a folder', async (t) => {
+  test('is distinguished from a folder', async (t) => {
     const { folder, run } = await backedUp(t)
     const { status, err } = await run('--from', folder)
     assert.equal(status, 1)
@@ -220,7 +220,7 @@ async function addRun(data: string): Promise<void> {
   const initiator = { applicationId: ID, keyId: ID, destinations: null, session: null }
   const state = {
     traceId: ID,
-    asker: initiator,
+    initiator,
     run: null,
     callbackUrl: null,
     resultUntil: null,

@@ -58,7 +58,7 @@ describe('the judge of a crash', () => {
     })
   }
 
-  test('counts the tokens that are rightly there and nobody was told of', async () => {
+  test('counts the tokens that are rightly there and were reported to no client', async () => {
     assert.equal((await judge([UNKNOWN], WHOLE)).untold, 2)
     assert.equal((await judge([ACKED], WHOLE)).untold, 0)
     assert.equal((await judge([UNKNOWN], {})).untold, 0)

@@ -59,7 +59,7 @@ describe('a data folder that was moved', () => {
 })
 
 describe('a database that half a vault is in', () => {
-  test('is served by nobody, and finished by the same command', async (t) => {
+  test('is served by no server, and finished by the same command', async (t) => {
     const { folder, database, move } = await stage(t)
     await interrupt(move, database)
     const held = await heldIn(database)
@@ -82,7 +82,7 @@ describe('a database that half a vault is in', () => {
     await works(folder, database)
   })
 
-  test('that somebody else wrote to is found out, and stays unserved', async (t) => {
+  test('that another program wrote to is found out, and stays unserved', async (t) => {
     const { folder, database, move } = await stage(t)
     await interrupt(move, database)
     await query(database, "UPDATE tenants SET name = 'another'")
@@ -120,7 +120,7 @@ describe('symbolon migrate', () => {
     assert.ok(!existsSync(join(folder, 'symbolon.moved')))
   })
 
-  test('refuses a database with a vault in it, and one that is somebody else’s', async (t) => {
+  test('refuses a database with a vault in it, and one of another program', async (t) => {
     const { folder, database, move } = await stage(t)
     const filled = await freshDatabase()
     const beside = temporaryFolder(t)
@@ -173,7 +173,7 @@ describe('symbolon migrate', () => {
     await works(folder, database)
   })
 
-  test('refuses a vault whose data key is being replaced: nobody would go on with that', async (t) => {
+  test('refuses a vault whose data key is being replaced: no server would go on with that', async (t) => {
     const { folder, move } = await stage(t)
     const db = new DatabaseSync(join(folder, 'symbolon.db'))
     db.exec(`INSERT INTO tenant_keys SELECT tenant, purpose, 2, wrapped, created_at FROM tenant_keys

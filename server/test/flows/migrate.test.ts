@@ -14,7 +14,7 @@ test('a vault that is moved and killed on the way is the same in the end: what i
     interruptions: 2,
     seed: SEED,
   }
-  const tally = await moveInterrupted({ ...about, tell: () => {} })
+  const tally = await moveInterrupted({ ...about, report: () => {} })
   assert.equal(tally.kills, 2)
   assert.ok(tally.tokens > 600 && tally.envelopes > 900 && tally.events > 20)
 })

@@ -84,7 +84,7 @@ async function call(
   return { status: reply.status, body: text === '' ? {} : (JSON.parse(text) as JsonObject) }
 }
 
-test('a server whose root key is elsewhere has a data folder for orders, and changes the key it uses when told to', async (t) => {
+test('a server whose root key is elsewhere has a data folder for orders, and changes the key it uses on order', async (t) => {
   const [database, keys] = [await freshDatabase(), temporaryFolder(t)]
   const folder = join(keys, 'data')
   const variables = {

@@ -293,7 +293,7 @@ test('an answer that breaks off is a reset to a client that reads to the end of 
   assert.equal(fault?.code, 'ECONNRESET')
 })
 
-test('what is forwarded when the vault is told to stop comes to its end first', async () => {
+test('what is forwarded when the vault is stopped comes to its end first', async () => {
   const finish: (() => void)[] = []
   stage = await proxyStage({
     serve: (socket) =>

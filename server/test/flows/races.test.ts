@@ -7,6 +7,6 @@ import { races } from '../races/run.ts'
 
 test('of commit, rollback and expiry at the same time one wins, and all who look agree', async (t) => {
   const store = await openStore(t, { folder: freshFolder(t) })
-  const tally = await races(store, { count: 300, atOnce: 100, seed: SEED })
+  const tally = await races(store, { count: 300, concurrency: 100, seed: SEED })
   for (const [how, often] of Object.entries(tally)) assert.ok(often > 10, `${how}: ${often}`)
 })

@@ -106,7 +106,7 @@ describe('symbolon reactor run', () => {
     assert.equal(destination.accepted(), 1)
   })
 
-  test('with --watch runs again when the file changes, until it is told to stop', async (t) => {
+  test('with --watch runs again when the file changes, until it is stopped', async (t) => {
     const [file] = files(t, { 'a.js': 'module.exports = () => "first"' })
     const child = spawn(process.execPath, [PROGRAM, 'reactor', 'run', file!, '--watch'], {
       env: {},

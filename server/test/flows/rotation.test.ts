@@ -27,7 +27,7 @@ test('so it is by one of two servers on one database, while either is killed', a
 })
 
 function hereIn(t: TestContext) {
-  return { folder: temporaryFolder(t), tell: () => {} }
+  return { folder: temporaryFolder(t), report: () => {} }
 }
 
 function assertDone({ kills, rotations, reads, written }: RotationTally): void {

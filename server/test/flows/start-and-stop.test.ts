@@ -66,7 +66,7 @@ describe('a folder that was used before', () => {
   })
 })
 
-test('a service whose database has gone stops as it is told to, and has said so once', async (t) => {
+test('a service whose database has gone stops on its signal, and has said so once', async (t) => {
   const cluster = await startCluster()
   let there = true
   t.after(async () => {
@@ -92,7 +92,7 @@ test('a root key file without a name is refused, and not taken for the one besid
   assert.equal(err, "symbolon serve: SYMBOLON_ROOT_KEY_FILE is ' ', but must be a path.\n")
 })
 
-test('what cannot be printed is told of, by init as a failure', async (t) => {
+test('what cannot be printed is reported, by init as a failure', async (t) => {
   const full = openSync('/dev/full', 'w')
   const init = spawn(process.execPath, [PROGRAM, 'init', '--json'], {
     env: { PATH: process.env['PATH'], SYMBOLON_DATA_DIR: temporaryFolder(t) },

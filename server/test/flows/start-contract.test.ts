@@ -26,7 +26,7 @@ describe('symbolon init', () => {
     assert.equal(err, '')
   })
 
-  test('makes the data folder where it is run, unless it is told of another', async (t) => {
+  test('makes the data folder where it is run, unless another is configured', async (t) => {
     const cwd = temporaryFolder(t)
     assert.equal((await runSymbolon(['init'], {}, cwd)).status, 0)
     assert.deepEqual(readdirSync(cwd), ['data'])

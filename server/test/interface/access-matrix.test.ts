@@ -267,8 +267,8 @@ const WORTHLESS_KEYS: Record<
 > = {
   'no key': () => undefined,
   'a key that is none': () => 'not-a-key',
-  'a key that looks right and nobody has': ({ world }) => makeApiKey('private', world.random),
-  'a management key that looks right and nobody has': ({ world }) =>
+  'a key that looks right and does not exist': ({ world }) => makeApiKey('private', world.random),
+  'a management key that looks right and does not exist': ({ world }) =>
     makeApiKey('management', world.random),
   'the key of an application that is gone': async (vault) => {
     const key = await vault.keyFor({ type: 'private', permissions: permissionsOf('private') })
@@ -340,7 +340,7 @@ for (const { method, path, permission, plan, applicationType } of ROUTES) {
 
     const unrestricted = row.permission === 'any-key' && row.applicationType === undefined
     const withoutRights = row.permission === 'public' || unrestricted ? row.success : 403
-    test(`a session that nobody has authorised: ${withoutRights}`, async () => {
+    test(`a session that is not authorised: ${withoutRights}`, async () => {
       const { vault, ours } = await twoTenants(row)
       const { sessionKey } = await openSession(vault, vault.managementKey)
       await check(vault, sessionKey, { status: withoutRights, things: ours })
@@ -348,7 +348,7 @@ for (const { method, path, permission, plan, applicationType } of ROUTES) {
 
     const owned = row.permission === 'public' ? {} : (row.params ?? {})
     for (const [parameter, thing] of Object.entries(owned)) {
-      test(`${parameter} of another tenant, of nobody and of no form: the same 404, and nothing happens`, async () => {
+      test(`${parameter} of another tenant, of no tenant and of no form: the same 404, and nothing happens`, async () => {
         const { vault, ours, theirs, theirState } = await twoTenants(row)
         const key = await vault.keyFor(grantedTo(row))
         const before = await theirState()

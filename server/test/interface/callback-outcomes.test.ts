@@ -66,7 +66,7 @@ describe('A receiver that', () => {
     }
   })
 
-  test('is away for three hours has a dead letter before, and gets all of it when told to', async () => {
+  test('is away for three hours has a dead letter before, and gets all of it on request', async () => {
     const stage = await callbackStage()
     stage.receive(() => ({ fault: 'unreachable' }))
     const id = await stage.invoke()
@@ -95,7 +95,7 @@ describe('A receiver that', () => {
     assert.equal((await stage.manage('POST', `/callbacks/${id}/replay`)).status, 404)
   })
 
-  test('might hear of it from somebody else, so late is it, is sent nothing, and asked again', async () => {
+  test('might hear of it from another worker, so late is it, is sent nothing, and asked again', async () => {
     const stage = await callbackStage()
     const { canonicalJson, clock } = stage.vault.world
     const render = canonicalJson.render.bind(canonicalJson)
@@ -272,7 +272,7 @@ describe('A receiver that', () => {
     assert.equal(stage.sent.length, 0)
   })
 
-  test('never answers holds up nobody else', async () => {
+  test('never answers holds up no other destination', async () => {
     const stage = await callbackStage()
     const { egress } = stage.vault.world
     const send = egress.send.bind(egress)
@@ -303,7 +303,7 @@ describe('A receiver that', () => {
 })
 
 describe('Dead letters', () => {
-  test('are listed page after page, and belong to nobody else', async () => {
+  test('are listed page after page, and belong to no other tenant', async () => {
     const stage = await callbackStage()
     stage.receive(() => ({ status: 410 }))
     const ids: string[] = []
@@ -335,7 +335,7 @@ describe('Dead letters', () => {
     assert.equal((await stage.manage('GET', '/callbacks?start=x')).json()['code'], 'cursor_invalid')
   })
 
-  test('and secrets are shown to those who manage reactors, and nobody else', async () => {
+  test('and secrets are shown only to callers that manage reactors', async () => {
     const stage = await callbackStage()
     for (const [method, path] of [
       ['GET', '/callbacks'],

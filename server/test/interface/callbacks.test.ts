@@ -67,7 +67,7 @@ describe('POST /reactors/{id}/react with a callback', () => {
     })
   })
 
-  test('makes the tokens of the result, for whoever invoked', async () => {
+  test('makes the tokens of the result, for the initiator', async () => {
     const { invoke, work, sent, callerId, vault, key } = await callbackStage({
       behave: () => returned({ raw: 1, tokenize: { type: 'token', data: 'new' } }),
     })
@@ -306,7 +306,7 @@ describe('A job', () => {
   })
 })
 
-describe('A job that somebody', () => {
+describe('A job that an attacker', () => {
   test('changed in the file is not run', async () => {
     const { invoke, work, vault, runner, sent } = await callbackStage()
     const { store, logged } = vault.world
@@ -440,7 +440,7 @@ describe('An interrupted run', () => {
     return { ...stage, pass }
   }
 
-  test('is told of as such, and not begun again', async () => {
+  test('is reported as such, and not begun again', async () => {
     const { pass, sent, runner } = await interrupted({})
     await pass(4)
     assert.equal(sent.length, 0)
@@ -518,7 +518,7 @@ describe('A callback', () => {
     assert.deepEqual(await secretsOf('GET', '/callbacks/secret'), [fresh])
   })
 
-  test('is signed with one key for each time that somebody asked for a new one, however many do', async () => {
+  test('is signed with one key for each time that a caller asked for a new one, however many do', async () => {
     const { manage, vault } = await callbackStage()
     const { random } = vault.world
     const make = random.signingKey.bind(random)
@@ -532,7 +532,7 @@ describe('A callback', () => {
     assert.equal(made, asked.length)
   })
 
-  test('is signed for whoever has the public key, too: RSA-PSS over the members in order', async () => {
+  test('is signed for holders of the public key, too: RSA-PSS over the members in order', async () => {
     const { invoke, work, sent, manage, vault } = await callbackStage({
       behave: () => returned({ raw: { b: [1, { d: 'é', c: null }], a: 1.5 } }),
     })

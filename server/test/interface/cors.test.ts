@@ -82,7 +82,7 @@ describe('an answer to a browser', () => {
     })
   }
 
-  test('says nothing of origins to whoever does not send one', async () => {
+  test('says nothing of origins to a client that does not send one', async () => {
     const { vault, key } = await tokenStage()
     const reply = await vault.call('POST', '/tokenize', { key, body: 'x' })
     assert.equal(reply.headers['access-control-allow-origin'], undefined)

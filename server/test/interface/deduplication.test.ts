@@ -160,7 +160,7 @@ describe('with deduplicate_token', () => {
     assert.deepEqual(await idsOf(stage, [card(2030, duplicate)]), [second])
   })
 
-  test('an expression that gives nothing makes nobody a duplicate', async () => {
+  test('an expression that gives nothing makes no token a duplicate', async () => {
     const stage = await tokenStage()
     const options = { deduplicate_token: true, fingerprint_expression: '{{ data.none }}' }
     const ids = await idsOf(stage, [card(2030, options), card(2030, options)])

@@ -97,7 +97,7 @@ describe('PUT /applications/{id} answers', () => {
   })
 })
 
-describe('whoever calls', () => {
+describe('a caller', () => {
   test('with a key may send to what its application lists, from the change on', async () => {
     const vault = await stillVault()
     const { authenticate, store } = createIdentities(vault.world)

@@ -99,7 +99,7 @@ test('a request that expects more than 100-continue is refused with 417, as othe
   assert.equal(stage.stored().length, before)
 })
 
-test('a request that expects 100-continue is told to go on, and then answered', async () => {
+test('a request that expects 100-continue gets a 100, and then its answer', async () => {
   const { text } = await talk(
     post(['Expect: 100-continue', 'Content-Length: 3', 'Connection: close'], '"x"'),
   )
@@ -212,11 +212,11 @@ describe('the connection is closed after', () => {
       () => getWith([], 'GET http://elsewhere/tokens/none HTTP/1.1'),
     ],
     [
-      'a path nowhere, and a coding nobody knows',
+      'a path nowhere, and an unknown coding',
       () => getWith(['Transfer-Encoding: foo, chunked'], 'POST /nowhere HTTP/1.1') + '0\r\n\r\n',
     ],
     ['a version that is not spoken here', () => getWith([], 'GET /tokens/none HTTP/0.9')],
-    ['a coding nobody knows', () => post(['Transfer-Encoding: foo, chunked'], '0\r\n\r\n')],
+    ['an unknown coding', () => post(['Transfer-Encoding: foo, chunked'], '0\r\n\r\n')],
     ['one header too many', () => getWith(many(HEADERS_MAX + 1 - 2))],
     ['a body that is too large', () => post([`Content-Length: ${BODY_BYTES_MAX + 1}`], '"')],
   ]

@@ -44,7 +44,7 @@ describe('an error answer', () => {
       problem(401, 'Unauthorized', 'key_missing', 'The BT-API-KEY header is required.'),
     ],
     [
-      '401 with a key nobody has',
+      '401 with a key that does not exist',
       ({ vault }) => vault.call('GET', '/permissions', { key: 'x' }),
       problem(
         401,

@@ -199,7 +199,7 @@ describe('a request that failed is not remembered by its BT-IDEMPOTENCY-KEY:', (
 })
 
 describe('a request that is repeated while the first is in flight', () => {
-  test('is refused with 409; the first is done once, and answered to whoever asks after it', async () => {
+  test('is refused with 409; the first is done once, and answered to a client that asks after it', async () => {
     const reached = Promise.withResolvers<void>()
     const hold = Promise.withResolvers<void>()
     const around: Parameters<typeof committing>[0] = async (commit) => {

@@ -15,7 +15,7 @@ import { STILL_NOW, thinKeyProvider } from '../kit/still-world.ts'
 
 /** Replaces the data key, and destroys the one before at once. */
 async function rotate({ vault: { world, tenantId, keyMaker } }: CallbackStage): Promise<void> {
-  const options = { maker: keyMaker, pause: async () => {}, tell: () => {}, retirementMs: 0 }
+  const options = { maker: keyMaker, pause: async () => {}, report: () => {}, retirementMs: 0 }
   await rotateDataKey(world, tenantId, options)
   const keys = await world.store.tenants.keys(tenantId)
   assert.equal(keys.filter((it) => it.purpose === 'enc').length, 1)
@@ -123,7 +123,7 @@ for (const when of ['before', 'just as']) {
       assert.equal(await replace(), 3)
       return await world.store.commit(id, changes)
     })
-    const options = { maker, pause: async () => {}, tell: () => {}, retirementMs: 0 }
+    const options = { maker, pause: async () => {}, report: () => {}, retirementMs: 0 }
     const rotated = rotateDataKey({ ...world, store }, tenantId, options)
     await assert.rejects(rotated, /root key is root-b, but this server was started with root-a/)
     assert.equal((await world.store.tenants.keys(tenantId)).length, 3)
@@ -151,7 +151,7 @@ for (const [what, at] of [
       now: world.clock.now(),
     } as const
     assert.equal(await world.store.commit(tenantId, [damage]), null)
-    const options = { maker, pause: async () => {}, tell: () => {}, retirementMs: 0 }
+    const options = { maker, pause: async () => {}, report: () => {}, retirementMs: 0 }
     const rotated = rotateDataKey(world, tenantId, options)
     await assert.rejects(rotated, /something among the tokens does not open, and its key is kept/)
     const keys = await world.store.tenants.keys(tenantId)
@@ -159,7 +159,7 @@ for (const [what, at] of [
   })
 }
 
-test('whoever is held up in a rotation until the next is over finds nothing to do, and undoes nothing', async (t) => {
+test('a server that is held up in a rotation until the next is over finds nothing to do, and undoes nothing', async (t) => {
   const vault = await stillVault({ oneServer: 'a data key is replaced' })
   t.after(() => vault.close())
   const { world, tenantId, keyMaker: maker } = vault
@@ -167,7 +167,7 @@ test('whoever is held up in a rotation until the next is over finds nothing to d
   const rule = { priority: 1, container: '/', transform: 'reveal', permissions }
   const key = await vault.keyFor({ permissions: [], rules: [rule] })
   const made = await vault.call('POST', '/tokens', { key, body: { type: 'token', data: 'kept' } })
-  const options = { maker, pause: async () => {}, tell: () => {}, retirementMs: 0 }
+  const options = { maker, pause: async () => {}, report: () => {}, retirementMs: 0 }
   const store = withCommit(world.store, async (id, changes) => {
     if (changes[0]!.kind === 'retire-data-keys') {
       await rotateDataKey(world, tenantId, options)
@@ -232,7 +232,7 @@ test('a transaction that ends while the last is walked through hides nothing fro
       },
     },
   }
-  const options = { maker: keyMaker, pause: async () => {}, tell: () => {}, retirementMs: 0 }
+  const options = { maker: keyMaker, pause: async () => {}, report: () => {}, retirementMs: 0 }
   await rotateDataKey({ ...world, store }, tenantId, options)
   assert.ok(ended)
   const found = await call('GET', path, { key })

@@ -117,7 +117,7 @@ describe('GET /openapi.json', () => {
     }
   })
 
-  test('says that whoever may use tokens anywhere may use them here', async () => {
+  test('says that a caller that may use tokens anywhere may use them here', async () => {
     const document = await openApi()
     for (const path of ['/proxy', '/reactors/:id/react']) {
       assert.match(operationOf(document, 'POST', path).description, /`token:use` or `\w+:invoke`/)

@@ -44,7 +44,7 @@ describe('POST /proxies answers', () => {
     assert.notEqual((await call('POST', '/proxies', PROXY)).json()['key'], made['key'])
   })
 
-  test('201 that asks for an API key, unless it is told not to', async () => {
+  test('201 that asks for an API key, unless the caller turns that off', async () => {
     const { call } = await managerStage()
     for (const own of [{}, { require_auth: true }, { require_auth: null }]) {
       const reply = await call('POST', '/proxies', { ...PROXY, ...own })
@@ -138,7 +138,7 @@ describe('POST /proxies answers', () => {
     ['another reactor', { response_reactor_id: NOBODYS_ID }, 'response_reactor_id'],
     ['not to detokenize', { disable_detokenization: true }, 'disable_detokenization'],
     ['a certificate', { client_certificate: NOBODYS_ID }, 'client_certificate'],
-    ['nobody’s application', { application: { id: NOBODYS_ID } }, 'application.id'],
+    ['an application that does not exist', { application: { id: NOBODYS_ID } }, 'application.id'],
     ['an application by a number', { application: { id: 1 } }, 'application.id'],
     ['the same by its other name', { application_id: NOBODYS_ID }, 'application.id'],
     ['a configuration that is a list', { configuration: ['a'] }, 'configuration'],

@@ -101,7 +101,7 @@ describe('a request that names a proxy by its key', () => {
     assert.ok(!reply.text.includes('hidden'))
   })
 
-  test('is proxy_not_found for a key of nobody, or of another tenant', async () => {
+  test('is proxy_not_found for a key that does not exist, or of another tenant', async () => {
     const theirs = await configure({}, await vault.addTenant('other'))
     for (const it of ['nobody', theirs]) {
       const reply = await ask('/proxy', { 'bt-api-key': key, 'BT-PROXY-KEY': it })
@@ -130,7 +130,7 @@ describe('a request that names a proxy by its key', () => {
     assert.equal((await ask(inQuery, { 'BT-PROXY-KEY': open })).status, 200)
   })
 
-  test('is told by a dry run no more of the destination than its host', async () => {
+  test('shows by a dry run no more of the destination than its host', async () => {
     const headers = { 'bt-api-key': key, 'BT-PROXY-KEY': asking, 'BT-PROXY-DRY-RUN': 'true' }
     const reply = await ask('/proxy/a?b=c', headers)
     const { request, destination } = reply.json() as Record<string, JsonObject>
@@ -184,7 +184,7 @@ describe('without an API key', () => {
     assert.equal(new Set(texts).size, 1)
   })
 
-  test('nobody learns by a dry run where a proxy leads, and none is recorded as invoked', async () => {
+  test('a caller does not learn by a dry run where a proxy leads, and none is recorded as invoked', async () => {
     const recorded = vault.world.committed.length
     const reply = await ask('/proxy', { 'BT-PROXY-KEY': open, 'BT-PROXY-DRY-RUN': 'true' })
     assert.equal(reply.status, 401)

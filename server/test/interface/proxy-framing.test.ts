@@ -394,7 +394,7 @@ describe('a body that is forwarded', () => {
     return { client, server, serving }
   }
 
-  function told(client: Socket): Promise<string> {
+  function receivedBy(client: Socket): Promise<string> {
     let text = ''
     return new Promise((resolve) => {
       client.on('data', (chunk: Buffer) => {
@@ -406,7 +406,7 @@ describe('a body that is forwarded', () => {
 
   test('may take longer than other requests', async () => {
     const { client, server, serving } = await halfSent()
-    const text = told(client)
+    const text = receivedBy(client)
     // Node's error when a request exceeds the request timeout.
     const late = Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
     server.emit('clientError', late, serving)
@@ -415,7 +415,7 @@ describe('a body that is forwarded', () => {
     // The next one may not.
     client.write('GET /proxy HTTP/1.1\r\nHost:')
     server.emit('clientError', late, serving)
-    assert.match(await told(client), /^HTTP\/1\.1 408 /)
+    assert.match(await receivedBy(client), /^HTTP\/1\.1 408 /)
     client.destroy()
   })
 
@@ -428,7 +428,7 @@ describe('a body that is forwarded', () => {
       stage.destination.answer = answer
     }
     const { client, server, serving } = await halfSent()
-    const texts = told(client)
+    const texts = receivedBy(client)
     const half = get(
       ['Content-Type: application/json', 'Content-Length: 4'],
       'POST /proxy HTTP/1.1',
@@ -439,7 +439,7 @@ describe('a body that is forwarded', () => {
     await new Promise(setImmediate)
     answerFirst()
     assert.match(await texts, /^HTTP\/1\.1 200 /)
-    const next = told(client)
+    const next = receivedBy(client)
     const late = Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
     server.emit('clientError', late, serving)
     client.write('2]')
@@ -449,7 +449,7 @@ describe('a body that is forwarded', () => {
 
   test('may not pause for as long: 408, as an error of the proxy', async () => {
     const { client, serving } = await halfSent()
-    const text = told(client)
+    const text = receivedBy(client)
     serving.emit('timeout')
     assert.match(await text, /^HTTP\/1\.1 408 [^]*"proxy_error"[^]*"request_timeout"/)
     client.destroy()

@@ -65,7 +65,7 @@ describe('POST /reactors/{id}/react-async', () => {
     assert.equal(await vault.world.store.jobs.find(vault.tenantId, id), null)
   })
 
-  test('shows a result to nobody but the application that asked for it', async () => {
+  test('shows a result only to the application that asked for it', async () => {
     const stage = await callbackStage()
     const path = await begin(stage)
     await stage.work()
@@ -81,7 +81,7 @@ describe('POST /reactors/{id}/react-async', () => {
     assert.equal((await stage.vault.call('GET', path, { key: stage.key })).status, 200)
   })
 
-  test('is run for a session as far as whoever gave it its rights has them still', async () => {
+  test('is run for a session as far as its grantor has the rights still', async () => {
     const stage = await callbackStage()
     const { vault, id, work } = stage
     const browser = await vault.keyFor({ type: 'public', permissions: ['token:create'] })

@@ -210,7 +210,7 @@ describe('POST /reactors/{id}/react answers', () => {
     }
   })
 
-  test('404 to a reactor that is gone, before anybody looks at the body', async () => {
+  test('404 to a reactor that is gone, before the body is looked at', async () => {
     const { vault, key, runner, id, manage } = await reactorStage()
     await manage('DELETE', `/reactors/${id}`)
     const reply = await vault.call('POST', `/reactors/${id}/react`, { key, body: [] })
@@ -328,7 +328,7 @@ describe('an invocation is recorded', () => {
     assert.deepEqual(stage.runner.ran, [])
   })
 
-  test('as what is made of its result: by the application or whoever invokes, with the reactor', async () => {
+  test('as what is made of its result: by the application or the initiator, with the reactor', async () => {
     for (const application of [true, false]) {
       const stage = await reactorStage({
         behave: () => returned({ tokenize: 'made' }),
@@ -393,7 +393,7 @@ describe('the application of a reactor', () => {
     assert.notEqual(runner.ran[1]!.apiKey, key)
   })
 
-  test('is spoken for only from inside: its key is nobody’s over the network, and in another tenant’s code', async () => {
+  test('is spoken for only from inside: its key is unknown over the network, and in another tenant’s code', async () => {
     const stage = await reactorStage({ application: CREATOR })
     const { vault, runner, react } = stage
     const theirs = await vault.addTenant('theirs')

@@ -105,7 +105,7 @@ describe('what code throws is answered as', () => {
     })
   }
 
-  test('no more than anybody reads', async () => {
+  test('no more than a person reads', async () => {
     const many = Array.from({ length: 1000 }, (_, n) => `e${n}`)
     const name = 'BadRequestError'
     const listed = (await afterThrowing({ name, errors: many })).json()['errors'] as {

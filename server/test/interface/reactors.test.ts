@@ -139,7 +139,7 @@ describe('POST /reactors answers', () => {
     ['no configuration', { configuration: null }, 'configuration'],
     ['a configuration that is a list', { configuration: ['a'] }, 'configuration'],
     ['a configuration that is a text', { configuration: 'a' }, 'configuration'],
-    ['nobody’s application', { application: { id: NOBODYS_ID } }, 'application.id'],
+    ['an application that does not exist', { application: { id: NOBODYS_ID } }, 'application.id'],
     ['an application by a number', { application: { id: 1 } }, 'application.id'],
     ['another runtime', { runtime: { image: 'node22' } }, 'runtime'],
     ['settings of a runtime', { runtime: { image: 'node-bt', timeout: 10 } }, 'runtime'],
@@ -293,7 +293,7 @@ describe('PATCH /reactors/{id} answers', () => {
     ['the code taken away', { code: null }, 'code'],
     ['the configuration taken away', { configuration: null }, 'configuration'],
     ['an application by a number', { application: { id: 1 } }, 'application.id'],
-    ['nobody’s application', { application: { id: NOBODYS_ID } }, 'application.id'],
+    ['an application that does not exist', { application: { id: NOBODYS_ID } }, 'application.id'],
   ]
   for (const [about, patch, path] of wrong) {
     test(`400 to ${about}, and nothing is changed`, async () => {

@@ -176,7 +176,7 @@ describe('POST /sessions/authorize', () => {
     assertRefused(await authorize(nonce, never), 400, 'body_invalid')
   })
 
-  test('a nonce of nobody, of another tenant and of an expired session get the same 404', async () => {
+  test('a nonce that does not exist, of another tenant and of an expired session get the same 404', async () => {
     const { vault, open, authorize } = await stage()
     const other = await vault.addTenant('other')
     const theirs = await vault.call('POST', '/applications', {
@@ -450,7 +450,7 @@ describe('a session is dead', () => {
     })
   }
 
-  test('what a session was answered is replayed to nobody else of its application', async () => {
+  test('what a session was answered is replayed to no other session of its application', async () => {
     const { vault, publicKey, sessionWith } = await stage()
     const key = await sessionWith({ rules: [rule('/', 'reveal', ['token:create'])] })
     const headers = { 'bt-idempotency-key': 'guessed' }

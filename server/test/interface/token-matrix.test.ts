@@ -287,7 +287,7 @@ describe('every operation on tokens answers as the page says', () => {
     })
   }
 
-  test('to sessions that nobody has authorised', async () => {
+  test('to sessions that are not authorised', async () => {
     const { key } = await openSession()
     await checkAll('session, nothing', key, [{}], true)
   })

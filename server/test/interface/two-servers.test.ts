@@ -20,7 +20,7 @@ describe('Of two servers', () => {
     for (const made of commits) assert.ok(made > 0)
   })
 
-  test('each honours what the other was told about rights', async () => {
+  test('each honours a change of rights that the other made', async () => {
     const { vault, key, applicationId, tryTokenize } = await tokenStage({ servers: 2 })
     // Both know the key by now.
     for (const it of ['one', 'two']) assert.equal((await tryTokenize(it)).status, 200)

@@ -108,7 +108,7 @@ describe('PATCH /tokens/{id}: 200', () => {
     }
   })
 
-  test('the fingerprint follows the data, and stays where nobody asks for it again', async () => {
+  test('the fingerprint follows the data, and stays where the caller does not ask for it again', async () => {
     const { create, patch, show } = await stage()
     const like = await create({ ...CARD, fingerprint_expression: '{{ data.number }}' })
     const id = await create({
@@ -252,7 +252,7 @@ describe('PATCH /tokens/{id}: deduplication', () => {
     assert.deepEqual([data, metadata], ['two', undefined])
   })
 
-  test('whoever may not read the other sees five members of it', async () => {
+  test('a caller that may not read the other sees five members of it', async () => {
     const { create, patch, vault } = await stage()
     const one = await create({ data: 'one', ...UNIQUE, metadata: { n: '1' } })
     const two = await create({ data: 'two', ...UNIQUE })
@@ -408,7 +408,7 @@ describe('DELETE /tokens/{id}', () => {
     assert.equal((await show(id))['data'], 'x')
   })
 
-  test('of many at the same time one is told 204, the others 404', async () => {
+  test('of many at the same time one gets 204, the others 404', async () => {
     const { create, vault, key } = await stage()
     const id = await create({ data: 'x' })
     const replies = await Promise.all(

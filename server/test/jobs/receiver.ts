@@ -33,7 +33,7 @@ export class CallbackReceiver {
   readonly received: ReceivedCallback[] = []
   kill = 0
   #events = 0
-  #waiting: { readonly until: number; readonly tell: () => void } | null = null
+  #waiting: { readonly until: number; readonly resolve: () => void } | null = null
   readonly #seed: number
   readonly #server: Server
 
@@ -55,14 +55,14 @@ export class CallbackReceiver {
 
   /** Resolves when `events` more runs and callbacks have come, at once for none. */
   async after(events: number): Promise<void> {
-    const { promise, resolve: tell } = Promise.withResolvers<void>()
-    this.#waiting = { until: this.#events + events, tell }
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#waiting = { until: this.#events + events, resolve }
     this.#look()
     await promise
   }
 
   #look(): void {
-    if (this.#waiting !== null && this.#events >= this.#waiting.until) this.#waiting.tell()
+    if (this.#waiting !== null && this.#events >= this.#waiting.until) this.#waiting.resolve()
   }
 
   close(): void {

@@ -7,12 +7,12 @@ export interface Collected extends OutboundReceiver {
   readonly headers: readonly string[]
   readonly body: Buffer
   /** The calls received, in order. */
-  readonly told: readonly ('header section' | 'data' | 'end')[]
+  readonly received: readonly ('header section' | 'data' | 'end')[]
 }
 
 /** `more` returns after each chunk whether the next may follow at once. */
 export function collector(more: () => boolean = () => true): Collected {
-  const told: ('header section' | 'data' | 'end')[] = []
+  const received: ('header section' | 'data' | 'end')[] = []
   const chunks: Buffer[] = []
   let headerSection: { status: number; reason: string; headers: readonly string[] } | null = null
   return {
@@ -28,18 +28,18 @@ export function collector(more: () => boolean = () => true): Collected {
     get body() {
       return Buffer.concat(chunks)
     },
-    told,
+    received,
     headerSection(status, reason, headers) {
-      told.push('header section')
+      received.push('header section')
       headerSection = { status, reason, headers }
     },
     data(chunk) {
-      told.push('data')
+      received.push('data')
       chunks.push(Buffer.from(chunk))
       return more()
     },
     end() {
-      told.push('end')
+      received.push('end')
     },
   }
 }

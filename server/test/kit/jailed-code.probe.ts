@@ -8,7 +8,7 @@
  */
 import { createRequire } from 'node:module'
 import { Sensitive } from '../../src/base/sensitive.ts'
-import { REACTOR_LEVELS, type ReactorJob } from '../../src/ports/reactor-runner.ts'
+import { REACTOR_LEVELS, type SandboxRun } from '../../src/ports/reactor-runner.ts'
 import { JailRunner } from '../../src/adapters/jail/jail-runner.ts'
 import { NO_WAY } from '../../src/adapters/jail/no-way.ts'
 
@@ -37,7 +37,7 @@ if (runner.flaw !== null) {
   process.stdout.write(`${JSON.stringify({ kind: 'flaw', flaw: runner.flaw })}\n`)
   process.exit()
 }
-const job: ReactorJob = {
+const run: SandboxRun = {
   tenantId: 'tenant-a',
   reactorId: 'reactor-a',
   version: '1',
@@ -48,7 +48,7 @@ const job: ReactorJob = {
   destinations: null,
   timeoutMs: TIMEOUT_MS,
 }
-const outcome = await runner.run(job)
+const outcome = await runner.run(run)
 process.stdout.write(
   `${JSON.stringify(
     outcome.kind === 'returned'

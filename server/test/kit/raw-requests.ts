@@ -65,7 +65,7 @@ export function illFormed({
     ['a space before the colon', 400, () => get(['X : a'])],
     ['a NUL in a header', 400, () => get(['X: a\0b'])],
     ['no Host', 400, () => `GET ${path} HTTP/1.1\r\n\r\n`],
-    ['a method nobody knows', 400, () => get([], `STEAL ${path} HTTP/1.1`)],
+    ['an unknown method', 400, () => get([], `STEAL ${path} HTTP/1.1`)],
     ['bytes that are no HTTP', 400, () => '\x16\x03\x01\x02\x00\x01\x00'],
     [
       'both Transfer-Encoding and Content-Length',
@@ -77,7 +77,7 @@ export function illFormed({
     ['Content-Length with a sign', 400, () => post(['Content-Length: +3'], '"x"')],
     ['Content-Length with other digits', 400, () => post(['Content-Length: 0x3'], '"x"')],
     [
-      'a transfer encoding nobody knows',
+      'an unknown transfer encoding',
       400,
       () => post(['Transfer-Encoding: chunked, identity'], '"x"'),
     ],

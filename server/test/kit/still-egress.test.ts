@@ -10,13 +10,13 @@ egressContract('still', async ({ status, chunks, cut }) => {
   return { egress, url: new URL('https://name.test/') }
 })
 
-test('it remembers what was asked and sent, and refuses what it is told to', async () => {
+test('it remembers what was asked and sent, and refuses what the test asks it to', async () => {
   const egress = stillEgress()
   const url = new URL('https://name.test/a')
   const route = await egress.vet('tenant-a', url, null)
   const request = { method: 'PUT', headers: ['A', 'b'], body: Buffer.from('c'), timeoutMs: 1 }
   await egress.send(route, request, collector()).done
-  assert.deepEqual(egress.vetted, [{ owner: 'tenant-a', url: url.href, listed: null }])
+  assert.deepEqual(egress.vetted, [{ owner: 'tenant-a', url: url.href, allowedDestinations: null }])
   const { timeoutMs: _, ...sent } = request
   assert.deepEqual(egress.sent, [{ owner: 'tenant-a', url: url.href, ...sent }])
   egress.refuse = () => 'address'

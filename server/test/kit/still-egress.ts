@@ -33,7 +33,11 @@ export interface StillAnswer {
 
 /** An egress gateway without a network: records the requests it gets, and answers as tests tell it. */
 export interface StillEgress extends Egress {
-  readonly vetted: { readonly owner: string; readonly url: string; readonly listed: unknown }[]
+  readonly vetted: {
+    readonly owner: string
+    readonly url: string
+    readonly allowedDestinations: unknown
+  }[]
   readonly sent: SentRequest[]
   /** Number of calls aborted before their end. */
   aborted: number
@@ -50,13 +54,13 @@ export function stillEgress(): StillEgress {
     aborted: 0,
     reply: () => ({ status: 200, reason: 'OK' }),
     refuse: (url) => (url.protocol === 'https:' ? null : 'scheme'),
-    async vet(owner, url, listed) {
-      egress.vetted.push({ owner, url: url.href, listed })
+    async vet(owner, url, allowedDestinations) {
+      egress.vetted.push({ owner, url: url.href, allowedDestinations })
       const { hostname, port } = url
-      const covered = (listed ?? []).map(parseDestination).some((it) => {
+      const covered = (allowedDestinations ?? []).map(parseDestination).some((it) => {
         return it !== null && coversHost(it, hostname, port === '' ? 443 : Number(port))
       })
-      if (listed !== null && !covered) throw new EgressRefusal('unlisted')
+      if (allowedDestinations !== null && !covered) throw new EgressRefusal('unlisted')
       const refused = egress.refuse(url)
       if (refused === 'unresolved') throw new EgressFailure(refused)
       if (refused !== null) throw new EgressRefusal(refused)

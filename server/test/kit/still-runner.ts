@@ -1,7 +1,7 @@
 import type { Json } from '../../src/base/json.ts'
 import { Sensitive } from '../../src/base/sensitive.ts'
 import type {
-  ReactorJob,
+  SandboxRun,
   ReactorLevel,
   ReactorOutcome,
   ReactorRunner,
@@ -9,7 +9,7 @@ import type {
 } from '../../src/ports/reactor-runner.ts'
 
 /** The input of the code, in plaintext. */
-export interface Ran extends Omit<ReactorJob, 'args' | 'configuration' | 'apiKey'> {
+export interface Ran extends Omit<SandboxRun, 'args' | 'configuration' | 'apiKey'> {
   readonly args: Json
   readonly configuration: Json
   readonly apiKey: string | null
@@ -30,9 +30,9 @@ export function stillRunner(): StillRunner {
     ran: [],
     hasCapacity: () => true,
     behave: ({ args }) => returned({ raw: args }),
-    run: async ({ args, configuration, apiKey, ...job }) => {
+    run: async ({ args, configuration, apiKey, ...run }) => {
       const ran = {
-        ...job,
+        ...run,
         args: JSON.parse(args.reveal()) as Json,
         configuration: JSON.parse(configuration.reveal()) as Json,
         apiKey: apiKey === null ? null : apiKey.reveal(),

@@ -89,7 +89,7 @@ class TransparentTenantKeys implements TenantKeys {
     const content = {
       context: this.#written(context),
       number: this.#sealed,
-      plaintext: told(plaintext),
+      plaintext: revealed(plaintext),
     }
     const body = Buffer.from(JSON.stringify(content))
     return Buffer.concat([body, sha256(body)])
@@ -110,11 +110,11 @@ class TransparentTenantKeys implements TenantKeys {
 
   fingerprint(scope: string, value: Sensitive<string>): string {
     if (!scope.isWellFormed()) throw new Error('Cannot make a fingerprint: the scope is ill-formed')
-    return base58Of(sha256(JSON.stringify(['fp', this.#tenantId, scope, told(value)])))
+    return base58Of(sha256(JSON.stringify(['fp', this.#tenantId, scope, revealed(value)])))
   }
 
   index(value: Sensitive<string>): Uint8Array {
-    return sha256(JSON.stringify(['idx', this.#tenantId, told(value)]))
+    return sha256(JSON.stringify(['idx', this.#tenantId, revealed(value)]))
   }
 
   attest(statement: readonly string[]): Uint8Array {
@@ -134,7 +134,7 @@ class TransparentTenantKeys implements TenantKeys {
   }
 }
 
-function told(value: Sensitive<string>): string {
+function revealed(value: Sensitive<string>): string {
   const text = value.reveal()
   if (!text.isWellFormed()) throw new Error('Cannot encode a text: it holds a lone surrogate')
   return text

@@ -19,12 +19,12 @@ const { values } = parseArgs({
 const [tokens, interruptions] = [Number(values.tokens), Number(values.interruptions)]
 const seed = Number(values.seed)
 const folder = mkdtempSync(path.join(tmpdir(), 'symbolon-migrate-'))
-const tell = (line: string): void => void process.stdout.write(`${line}\n`)
+const report = (line: string): void => void process.stdout.write(`${line}\n`)
 const cluster = await startCluster({ durable: true })
 try {
   const database = cluster.url
-  const tally = await moveInterrupted({ folder, database, tokens, interruptions, seed, tell })
-  tell(`${tokens} tokens, seed ${seed}: ${JSON.stringify(tally)}`)
+  const tally = await moveInterrupted({ folder, database, tokens, interruptions, seed, report })
+  report(`${tokens} tokens, seed ${seed}: ${JSON.stringify(tally)}`)
 } finally {
   await cluster.stop()
   rmSync(folder, { recursive: true })

@@ -26,7 +26,7 @@ export interface MoveRun {
   readonly tokens: number
   readonly interruptions: number
   readonly seed: number
-  readonly tell: (line: string) => void
+  readonly report: (line: string) => void
 }
 
 export interface MoveTally extends ComparedStores {
@@ -42,15 +42,15 @@ const MAIN = path.join(import.meta.dirname, '../../bin/symbolon.cjs')
 const MOVE = ['migrate', '--from', 'sqlite', '--to', 'postgres']
 
 export async function moveInterrupted(run: MoveRun): Promise<MoveTally> {
-  const { folder, database, tokens, tell } = run
+  const { folder, database, tokens, report } = run
   const source = path.join(folder, 'source')
   const made = await build(source, tokens)
-  tell(`${tokens} tokens are there`)
+  report(`${tokens} tokens are there`)
 
   const began = performance.now()
   const { kills, memory } = await moveKilling(run, source)
   const moveMs = Math.round(performance.now() - began)
-  tell(`moved in ${moveMs} ms, killed ${kills} times`)
+  report(`moved in ${moveMs} ms, killed ${kills} times`)
 
   const variables = { SYMBOLON_DATA_DIR: source, SYMBOLON_DATABASE_URL: database }
   const verified = await runSymbolon(['audit', 'verify'], variables)
@@ -63,7 +63,7 @@ export async function moveInterrupted(run: MoveRun): Promise<MoveTally> {
   const [old, now] = [await serveHere(copy), await serveHere(source, database)]
   try {
     const compared = await compareStores(old.world, now.world)
-    tell(`compared: ${JSON.stringify(compared)}`)
+    report(`compared: ${JSON.stringify(compared)}`)
     const [before, after] = [await behaviour(old.url, made), await behaviour(now.url, made)]
     for (const [n, it] of before.entries()) assert.deepEqual(after[n], it)
     assert.equal(after.length, before.length)
@@ -130,7 +130,7 @@ async function moveThrough(
       assert.equal(status, 0, last)
       return { kills, memory }
     }
-    run.tell(`killed after: ${last}`)
+    run.report(`killed after: ${last}`)
   }
 }
 

@@ -16,11 +16,15 @@ const { values } = parseArgs({
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
   },
 })
-const [count, atOnce, seed] = [Number(values.races), Number(values['at-once']), Number(values.seed)]
+const [count, concurrency, seed] = [
+  Number(values.races),
+  Number(values['at-once']),
+  Number(values.seed),
+]
 const folder = mkdtempSync(path.join(tmpdir(), 'symbolon-races-'))
 const store = await SqliteStore.open({ folder })
 try {
-  const tally = await races(store, { count, atOnce, seed })
+  const tally = await races(store, { count, concurrency, seed })
   process.stdout.write(`${count} races, seed ${seed}: ${JSON.stringify(tally)}\n`)
 } finally {
   await store.close()

@@ -29,18 +29,18 @@ const SPAN = 10
 /** How often each end came about. */
 export type RaceTally = Record<'committed' | 'rolled_back' | 'expired', number>
 
-/** Races `count` transactions, `atOnce` at a time; throws at the first that ends in two ways. */
+/** Races `count` transactions, `concurrency` at a time; throws at the first that ends in two ways. */
 export async function races(
   store: Store,
   {
     count,
-    atOnce,
+    concurrency,
     seed,
-  }: { readonly count: number; readonly atOnce: number; readonly seed: number },
+  }: { readonly count: number; readonly concurrency: number; readonly seed: number },
 ): Promise<RaceTally> {
   const tally: RaceTally = { committed: 0, rolled_back: 0, expired: 0 }
-  for (let from = 0; from < count; from += atOnce) {
-    const numbers = Array.from({ length: Math.min(atOnce, count - from) }, (_, n) => from + n)
+  for (let from = 0; from < count; from += concurrency) {
+    const numbers = Array.from({ length: Math.min(concurrency, count - from) }, (_, n) => from + n)
     const outcomes = await Promise.all(numbers.map((n) => race(store, n, diceOf(seed, n))))
     for (const it of outcomes) tally[it.state]++
     while (await store.sweep(NOW));

@@ -31,7 +31,7 @@ try {
   const database = cluster?.url ?? null
   const about = { folder, database, servers, tokens, kills, callers, pauseMs: 0, seed }
   const timing = { retirementMs: 3_000, calmMs: 10_000 }
-  const tally = await rotateUnderLoad({ ...about, ...timing, tell: out })
+  const tally = await rotateUnderLoad({ ...about, ...timing, report: out })
   const { calm, busy, ...counted } = tally
   const seconds = Math.round((performance.now() - began) / 1000)
   out(`${tokens} tokens, seed ${seed}, ${seconds} s: ${JSON.stringify(counted)}`)

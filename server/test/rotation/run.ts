@@ -21,7 +21,7 @@ export interface RotationRun extends RotatingServerOptions {
   readonly pauseMs: number
   /** Milliseconds of load before the first rotation, to compare with. */
   readonly calmMs: number
-  readonly tell: (line: string) => void
+  readonly report: (line: string) => void
 }
 
 export interface RotationTally {
@@ -49,7 +49,7 @@ export async function rotateUnderLoad(run: RotationRun): Promise<RotationTally> 
   const first = new RotatingVault(run)
   const vaults = [first]
   const { port, key, samples } = await first.ready()
-  run.tell(`${run.tokens} tokens are there`)
+  run.report(`${run.tokens} tokens are there`)
   const tally = { rotations: 0, kills: 0, reads: 0, written: 0, cutOff: 0, calm: [], busy: [] }
   const values = new Map(samples!.ids.map((id, n) => [id, samples!.values[n]!]))
   const keys = await makeKeys(port!, key!)
@@ -91,7 +91,7 @@ async function rotateAndKill(stage: RotationStage, run: RotationRun, dice: Dice)
     else await sleep(20)
     if (isRunning()) continue
     tally.rotations += 1
-    run.tell(`rotated, after ${tally.kills} kills`)
+    run.report(`rotated, after ${tally.kills} kills`)
     if (tally.kills >= run.kills) return
     vaults[anyone()]!.rotate()
   }
@@ -103,7 +103,7 @@ async function rotateAndKill(stage: RotationStage, run: RotationRun, dice: Dice)
     const n = anyone()
     await vaults[n]!.kill()
     tally.kills += 1
-    run.tell(`killed, ${vaults[n]!.left} left`)
+    run.report(`killed, ${vaults[n]!.left} left`)
     vaults[n] = await started(run)
   }
 }

@@ -33,7 +33,7 @@ test('whatever opens the store that the run is about, or asks for its servers, i
   }
 })
 
-test('nobody but the kit reads which store, or how many servers, the run is about', () => {
+test('only the kit reads which store, or how many servers, the run is about', () => {
   const readers = FILES.filter((it) => /'SYMBOLON_TEST_(STORE|SERVERS)'/.test(it.text))
   assert.deepEqual(
     readers.map((it) => it.path),

@@ -13,7 +13,7 @@ function makesOneServer({ path, code, text }: SourceFile): boolean {
   return (MAKERS.test(code) || PROGRAM.test(text)) && !/\bserversAsked\(\)/.test(code)
 }
 
-describe('whoever makes a server', () => {
+describe('a test file that makes a server', () => {
   test('makes as many as the run is about, or is in the table with a reason', () => {
     const makers = sourceFiles().filter(makesOneServer)
     assert.deepEqual(
@@ -33,7 +33,7 @@ describe('whoever makes a server', () => {
   })
 })
 
-test('every reason is somebody’s', () => {
+test('every reason is used', () => {
   const given = new Set<string>(Object.values(MAKE_ONE_SERVER))
   for (const { code, text } of sourceFiles()) {
     for (const hit of code.matchAll(/\boneServer: '( +)'/g)) {

@@ -19,7 +19,7 @@ const REVEALS: Readonly<Record<string, string>> = {
   'src/reactors/callbacks/signature.ts': 'it signs callbacks',
   'src/reactors/callbacks/wire.ts': 'it shows the secret to whoever is to verify callbacks',
   'src/reactors/invocation/result.ts': 'it reads what code returned',
-  'src/reactors/invocation/run.ts': 'it takes the ephemeral key out of what is told',
+  'src/reactors/invocation/run-reactor.ts': 'it takes the ephemeral key out of messages',
   'src/reactors/jobs/job-state.ts': 'it opens what was asked of jobs, and what came of them',
   'src/reactors/sealed-reactor-configuration.ts': 'it opens the code and configuration of reactors',
   'src/tokens/derive.ts': 'it evaluates expressions over the data of a token being made',

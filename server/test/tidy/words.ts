@@ -81,6 +81,11 @@ export const RETIRED_WORDS: readonly RetiredWord[] = [
     'whenQuiet',
   ),
   row(/\b(?:givenUp|gaveUp)\b/g, 'dead letter', 'givenUp'),
+  row(/\b(?:ReactorJob)\b/g, 'SandboxRun', 'ReactorJob'),
+  row(/\b(?:Told\w*)\b/g, 'outcome, or what it holds', 'Told'),
+  row(/\b(?:atOnce|atOnceIn)\b/g, 'read transaction, run to completion, concurrency', 'atOnce'),
+  row(/\b(?:StretchWatch|\w+Odd(?:Braces|Expression))\b/g, 'inspect, non-ASCII', 'StretchWatch'),
+  row(/\b(?:mayGoOn|movedBy|makerOf)\b/g, 'the verb and its object', 'mayGoOn'),
 ]
 
 function row(was: RegExp, instead: string, example: string): RetiredWord {

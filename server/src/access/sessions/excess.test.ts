@@ -86,7 +86,7 @@ test('without conditions on ids, excess is never claimed without a place where t
   assert.ok(found > 100, `only ${found} were found`)
 })
 
-test('whoever gives exactly what it has gives nothing in excess', () => {
+test('a grantor that grants exactly its own rights grants nothing in excess', () => {
   fc.assert(
     fc.property(grantor(), (it) => {
       assert.deepEqual(excessOf({ ...it, type: 'session' }, it), [])

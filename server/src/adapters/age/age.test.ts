@@ -47,7 +47,7 @@ describe('decryptAge()', () => {
     )
   })
 
-  test('throws for whomever it is not for, and says for whom it would have to be', async () => {
+  test('throws for an identity that is not a recipient, and names its recipient', async () => {
     const file = await written([Buffer.from('secret')], identity.recipient)
     const other = AgeIdentity.make().identity
     await assert.rejects(read([file], other), new RegExp(`not for ${String(other.recipient)}`))

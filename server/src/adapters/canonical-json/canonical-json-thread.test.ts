@@ -28,7 +28,7 @@ describe('CanonicalJsonThread', () => {
     for (const text of ['', 'plain', '{"a":', long]) assert.equal(await render(text), text)
   })
 
-  test('has half a surrogate pair as whoever was sent it has', async () => {
+  test('renders half a surrogate pair as the receiver got it', async () => {
     const text = '{"b":"\ud800","a":1}'
     const sent = Buffer.from(text).toString()
     assert.equal(await render(text), await render(sent))
@@ -42,7 +42,7 @@ describe('CanonicalJsonThread', () => {
     assert.equal(await render(SHORT), IN_ORDER)
   })
 
-  test('parses nothing long on the thread that everybody is answered on', async () => {
+  test('parses nothing long on the thread that answers all requests', async () => {
     const text = listOf(SHORT)
     mock.method(JSON, 'parse', () => assert.fail('It was parsed here'))
     assert.equal(await render(text), listOf(IN_ORDER))
@@ -59,7 +59,7 @@ describe('CanonicalJsonThread', () => {
   })
 })
 
-test('render() takes tenants round-robin, so that one with many long texts holds up nobody', async (t) => {
+test('render() takes tenants round-robin, so that one with many long texts holds up no other', async (t) => {
   const json = new CanonicalJsonThread()
   t.after(() => json.close())
   const done: string[] = []
@@ -88,7 +88,7 @@ test('render() rejects the text that the thread dies of, and no other', async (t
   }
 })
 
-test('render() begins another thread while the one that nobody needed is ending', async (t) => {
+test('render() begins another thread while the idle one is ending', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   const json = new CanonicalJsonThread()
   t.after(() => json.close())

@@ -141,9 +141,9 @@ describe('a read', () => {
     test(`is sent again, once, if a close crossed it: ${carrier}`, async (t) => {
       const { send, destination, received } = await stage(t, { keeps: false })
       for (let n = 0; n < 10; n++) {
-        const { status, told } = await send('GET', { carrier })
+        const { status, received: calls } = await send('GET', { carrier })
         assert.equal(status, 204)
-        assert.deepEqual(told, ['header section', 'end'])
+        assert.deepEqual(calls, ['header section', 'end'])
       }
       // Each but the first met a connection that was closing. Node's client keeps none that a second attempt made.
       assert.equal(received.length, carrier === 'undici' ? 19 : 15)

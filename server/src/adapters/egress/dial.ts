@@ -73,7 +73,11 @@ export function dial(
     }
     raw.once('error', next).once('connect', connected)
     // For the last address, the call's own timeout applies.
-    if (!last) timer = setTimeout(() => next(new Error('Nobody accepts')), EGRESS_CONNECT_MS_MAX)
+    if (!last)
+      timer = setTimeout(
+        () => next(new Error('The address did not accept the connection in time')),
+        EGRESS_CONNECT_MS_MAX,
+      )
   }
 
   function secure(raw: Socket, address: string): void {

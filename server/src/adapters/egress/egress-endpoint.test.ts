@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { EgressRefusal, type EgressRule } from '../../ports/egress.ts'
-import { authorityOf, isListed, endpointOf } from './egress-endpoint.ts'
+import { authorityOf, isAllowedDestination, endpointOf } from './egress-endpoint.ts'
 
 describe('placeOf()', () => {
   const endpoints: [url: string, secure: boolean, host: string, port: number][] = [
@@ -61,12 +61,18 @@ test('authorityOf() writes the port only where it is not the usual one, and IPv6
   )
 })
 
-test('isListed() folds case and the final dot, and what it cannot read stands for nothing', () => {
+test('isAllowedDestination() ignores case and the final dot, and entries it cannot parse', () => {
   const endpoint = endpointOf(new URL('https://API.example.com./'))
-  assert.ok(isListed(endpoint, ['api.Example.com']))
-  assert.ok(isListed(endpoint, ['other.example', '*.example.com:443']))
+  assert.ok(isAllowedDestination(endpoint, ['api.Example.com']))
+  assert.ok(isAllowedDestination(endpoint, ['other.example', '*.example.com:443']))
   assert.ok(
-    !isListed(endpoint, ['', '*', 'https://api.example.com', 'example.com', 'api.example.com:80']),
+    !isAllowedDestination(endpoint, [
+      '',
+      '*',
+      'https://api.example.com',
+      'example.com',
+      'api.example.com:80',
+    ]),
   )
-  assert.ok(!isListed(endpoint, []))
+  assert.ok(!isAllowedDestination(endpoint, []))
 })

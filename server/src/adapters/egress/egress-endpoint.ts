@@ -36,8 +36,11 @@ export function authorityOf({ secure, host, literal, port }: EgressEndpoint): st
 }
 
 /** Whether `endpoint` is in the list; unreadable items match nothing. */
-export function isListed({ host, port }: EgressEndpoint, listed: readonly string[]): boolean {
-  return listed.some((it) => {
+export function isAllowedDestination(
+  { host, port }: EgressEndpoint,
+  allowedDestinations: readonly string[],
+): boolean {
+  return allowedDestinations.some((it) => {
     const destination = parseDestination(it)
     return destination !== null && coversHost(destination, host, port)
   })

@@ -76,7 +76,7 @@ test('few names are looked up at a time, the next when one is done, and not too 
   assert.equal(asked.length, count)
 })
 
-test('nobody waits for the slow names of another owner, be it for a name that both ask for', async () => {
+test('no owner waits for the slow names of another, not even for a name that both ask for', async () => {
   const free: (() => void)[] = []
   const { names, asked } = stage((name) => {
     if (name === 'good.example') return Promise.resolve(['8.8.8.8'])
@@ -104,7 +104,7 @@ test('nobody waits for the slow names of another owner, be it for a name that bo
   await Promise.all([ends, ...two.flat()])
 })
 
-test('a name with more addresses than anybody needs has none', async () => {
+test('a name with too many addresses has none', async () => {
   const addresses = Array.from({ length: EGRESS_ADDRESSES_MAX + 1 }, (_, it) => `8.8.8.${it}`)
   const { names } = stage(async (name) => (name === 'a' ? addresses : addresses.slice(1)))
   await assert.rejects(names.answer('t', 'a'), { fault: 'unresolved' })

@@ -74,7 +74,7 @@ export class Names {
     if (stopWaiting === null) reject(new Error('Too many names are being looked up'))
     const timer = setTimeout(() => {
       stopWaiting?.()
-      reject(new Error('Nobody answered'))
+      reject(new Error('The resolver did not answer'))
     }, EGRESS_LOOKUP_MS_MAX)
     try {
       return answerOf(await found)

@@ -20,7 +20,7 @@ describe('UndiciEgress.tunnel()', () => {
     ['a port beyond the last', 'private.test', 65_536, 'port'],
     ['a port that is no number of one', 'private.test', 1.5, 'port'],
   ]
-  test('refuses a name that is not listed, whatever else is allowed', async () => {
+  test('refuses a name that is not an allowed destination, whatever else is allowed', async () => {
     const asked = egress().tunnel('tenant-a', '127.0.0.1', 443, ['a.example'])
     await assert.rejects(asked, { name: 'EgressRefusal', rule: 'unlisted' })
   })

@@ -3,10 +3,10 @@
  * rebinding and request smuggling. Decision 0023.
  *
  *   proxy, callback, ...                                        reactor (through the jail's broker)
- *        | vet(owner, url, listed)                                    | tunnel(owner, host, port, listed)
+ *        | vet(owner, url, allowedDestinations)     | tunnel(owner, host, port, allowedDestinations)
  *   +------------------------------------------------------------------------+
  *   | vet      endpointOf(url)        parse: scheme, host, port              |
- *   |          isListed()             the destinations of the caller         |
+ *   |          isAllowedDestination() the destinations of the caller         |
  *   |          beforeLookup()         what no address could make right       |
  *   |          DNS: Names             per owner; kept 5 s, failures 1 s      |
  *   |            LookupQueue          fair; 3 lookups at a time, 2 per owner |
@@ -63,7 +63,7 @@ import { addressKnownAs, DestinationRule } from './destination-rule.ts'
 import type { DialSettings, Target } from './dial.ts'
 import { NodeCall } from './node-call.ts'
 import { Names, systemResolve, type NameAnswer, type Resolve } from './names.ts'
-import { isListed, endpointOf, type EgressEndpoint } from './egress-endpoint.ts'
+import { isAllowedDestination, endpointOf, type EgressEndpoint } from './egress-endpoint.ts'
 import type { Pool, PoolHistory } from './pool.ts'
 import { ReuseHistory } from './reuse-history.ts'
 import { Timekeeper } from './timekeeper.ts'
@@ -111,10 +111,14 @@ export class UndiciEgress implements Egress {
     this.#rule.own(port)
   }
 
-  async vet(owner: string, url: URL, listed: readonly string[] | null): Promise<Route> {
+  async vet(
+    owner: string,
+    url: URL,
+    allowedDestinations: readonly string[] | null,
+  ): Promise<Route> {
     carriers ??= await import('./pool.ts')
     const endpoint = endpointOf(url)
-    const { addresses, texts, key } = await this.#addressesOf(owner, endpoint, listed)
+    const { addresses, texts, key } = await this.#addressesOf(owner, endpoint, allowedDestinations)
     const scheme = endpoint.secure ? 'https' : 'http'
     return new VettedRoute(owner, url, this.#rule.judge(endpoint, addresses), {
       target: { endpoint, addresses: texts },
@@ -139,10 +143,10 @@ export class UndiciEgress implements Egress {
     owner: string,
     host: string,
     port: number,
-    listed: readonly string[] | null,
+    allowedDestinations: readonly string[] | null,
   ): Promise<Duplex> {
     const endpoint = endpointOf(tunnelUrl(host, port))
-    const { addresses, texts } = await this.#addressesOf(owner, endpoint, listed)
+    const { addresses, texts } = await this.#addressesOf(owner, endpoint, allowedDestinations)
     this.#rule.judge(endpoint, addresses)
     const target = { endpoint: endpoint, addresses: texts }
     const plain = texts.every((it) => {
@@ -167,9 +171,10 @@ export class UndiciEgress implements Egress {
   #addressesOf(
     owner: string,
     endpoint: EgressEndpoint,
-    listed: readonly string[] | null,
+    allowedDestinations: readonly string[] | null,
   ): NameAnswer | Promise<NameAnswer> {
-    if (listed !== null && !isListed(endpoint, listed)) throw new EgressRefusal('unlisted')
+    if (allowedDestinations !== null && !isAllowedDestination(endpoint, allowedDestinations))
+      throw new EgressRefusal('unlisted')
     this.#rule.beforeLookup(endpoint)
     const { host, literal } = endpoint
     return literal === null ? this.#names.answer(owner, host) : literalAnswer(host, literal)

@@ -1,12 +1,12 @@
 import type { Duplex } from 'node:stream'
 import { isJsonObject, type Json } from '../../base/json.ts'
 import { EgressFailure, EgressRefusal } from '../../ports/egress.ts'
-import type { ReactorJob } from '../../ports/reactor-runner.ts'
+import type { SandboxRun } from '../../ports/reactor-runner.ts'
 import { CONNECTIONS_MAX, FRAME, numberedFrame, WINDOW_BYTES, type Frame } from './guest/frames.ts'
 import { SERVICE } from './guest/messages.ts'
 
 /** The tenant a connection is opened for, and the destinations it may reach. */
-export type Whose = Pick<ReactorJob, 'tenantId' | 'destinations'>
+export type Whose = Pick<SandboxRun, 'tenantId' | 'destinations'>
 
 /** The only ways out of the jail. Both reject with an error for the guest. */
 export interface WaysOut {
@@ -30,7 +30,7 @@ export class Broker {
     this.#send = send
   }
 
-  /** Handles a frame; throws when it breaks the protocol. Without a running job (`whose` is null), refuses to open. */
+  /** Handles a frame; throws when it breaks the protocol. Without a run in progress (`whose` is null), refuses to open. */
   take(whose: Whose | null, { kind, payload }: Frame): void {
     const number = payload.readUInt32BE(0)
     const content = payload.subarray(4)
@@ -49,12 +49,12 @@ export class Broker {
 
   #begin(whose: Whose | null, number: number, content: Buffer): void {
     const { host, port } = parseConnectionTarget(content)
-    const tell = (kind: number, text: string | Uint8Array = ''): void => {
+    const sendFrame = (kind: number, text: string | Uint8Array = ''): void => {
       if (this.#open.get(number) !== relayed) return
       if (kind === FRAME.close || kind === FRAME.refused) this.#open.delete(number)
       this.#send(numberedFrame(kind, number, text))
     }
-    const relayed = new RelayedConnection(tell)
+    const relayed = new RelayedConnection(sendFrame)
     if (whose === null || this.#open.size >= CONNECTIONS_MAX) {
       const reason = whose === null ? 'The run is over' : 'Too many connections are open'
       this.#send(numberedFrame(FRAME.refused, number, reason))
@@ -65,14 +65,14 @@ export class Broker {
     const way = own ? this.#ways.toService(whose) : this.#ways.toHost(whose, host, port)
     way.then(
       (it) => relayed.begin(it),
-      (error: unknown) => tell(FRAME.refused, reasonOf(error)),
+      (error: unknown) => sendFrame(FRAME.refused, reasonOf(error)),
     )
   }
 }
 
 /** One relayed connection. */
 class RelayedConnection {
-  readonly #tell: (kind: number, content?: string | Uint8Array) => void
+  readonly #sendFrame: (kind: number, content?: string | Uint8Array) => void
   #outside: Duplex | null = null
   #early: Buffer[] = []
   #finished = false
@@ -81,8 +81,8 @@ class RelayedConnection {
   #inward = WINDOW_BYTES
   #outward = WINDOW_BYTES
 
-  constructor(tell: (kind: number, content?: string | Uint8Array) => void) {
-    this.#tell = tell
+  constructor(sendFrame: (kind: number, content?: string | Uint8Array) => void) {
+    this.#sendFrame = sendFrame
   }
 
   begin(outside: Duplex): void {
@@ -93,9 +93,9 @@ class RelayedConnection {
     }
     this.#outside = outside
     outside.on('readable', () => this.#pump())
-    outside.once('end', () => this.#tell(FRAME.finish))
+    outside.once('end', () => this.#sendFrame(FRAME.finish))
     outside.once('close', () => this.close(''))
-    this.#tell(FRAME.opened)
+    this.#sendFrame(FRAME.opened)
     for (const it of this.#early.splice(0)) this.#write(it)
     if (this.#finished) outside.end()
   }
@@ -122,7 +122,7 @@ class RelayedConnection {
     this.#closed = true
     this.#early = []
     this.#outside?.destroy()
-    this.#tell(FRAME.close, reason)
+    this.#sendFrame(FRAME.close, reason)
   }
 
   #write(chunk: Buffer): void {
@@ -131,7 +131,7 @@ class RelayedConnection {
       this.#inward += chunk.length
       const amount = Buffer.allocUnsafe(4)
       amount.writeUInt32BE(chunk.length)
-      this.#tell(FRAME.credit, amount)
+      this.#sendFrame(FRAME.credit, amount)
     })
   }
 
@@ -141,7 +141,7 @@ class RelayedConnection {
       const chunk: Buffer | null = this.#outside.read(available > 0 ? available : undefined)
       if (chunk === null) return
       this.#outward -= chunk.length
-      this.#tell(FRAME.data, chunk)
+      this.#sendFrame(FRAME.data, chunk)
     }
   }
 }

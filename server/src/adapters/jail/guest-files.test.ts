@@ -16,7 +16,7 @@ test('prepareGuestFiles() makes a folder that every user may read, and removes i
   assert.equal(existsSync(folder), false)
 })
 
-test('removeLeftFolders() removes what is of nobody who runs, and nothing else', (t) => {
+test('removeLeftFolders() removes folders whose process has ended, and nothing else', (t) => {
   const parent = temporaryFolder(t)
   const { folder, remove } = prepareGuestFiles()
   remove()

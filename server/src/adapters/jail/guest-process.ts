@@ -10,7 +10,7 @@ import {
   REACTOR_STDERR_BYTES_MAX,
 } from '../../base/limits.ts'
 import { Sensitive } from '../../base/sensitive.ts'
-import type { ReactorJob, ReactorOutcome } from '../../ports/reactor-runner.ts'
+import type { ReactorOutcome, SandboxRun } from '../../ports/reactor-runner.ts'
 import { Broker, type WaysOut } from './broker.ts'
 import { FRAME, FrameReader, textFrame, type Frame } from './guest/frames.ts'
 import type { GuestRun, GuestSetUp } from './guest/messages.ts'
@@ -29,17 +29,17 @@ export interface GuestSettings {
 }
 
 /** Receives a reactor's console output, piece by piece. */
-export type ReactorOutput = (job: ReactorJob, text: string) => void
+export type ReactorOutput = (run: SandboxRun, text: string) => void
 
 /**
- * One process behind the walls. It starts prewarmed; its first job binds it to one reactor until it ends. One job at a
+ * One process behind the walls. It starts prewarmed; its first run binds it to one reactor until it ends. One run at a
  * time.
  *
  * Its output is treated as an attacker's: bounded and parsed strictly, and any violation of the protocol kills the
  * process.
  */
 export class GuestProcess {
-  /** Resolves when it is ready for a job; rejects with the reason if it cannot start. */
+  /** Resolves when it is ready for a run; rejects with the reason if it cannot start. */
   readonly ready: Promise<void>
   /** Resolves when the process has ended. */
   readonly ended: Promise<void>
@@ -98,26 +98,26 @@ export class GuestProcess {
     return this.#id
   }
 
-  /** Runs `job`, which must have the same reactor and version as all earlier jobs. */
-  async run(job: ReactorJob): Promise<ReactorOutcome> {
+  /** Runs the code of `run`, which must have the same reactor and version as all earlier runs. */
+  async run(run: SandboxRun): Promise<ReactorOutcome> {
     const number = ++this.#runs
     const { promise, resolve } = Promise.withResolvers<ReactorOutcome>()
     this.#current = {
-      job,
+      run,
       number,
       outputLeft: REACTOR_OUTPUT_BYTES_MAX,
       redact: this.#redacts ? null : asSaid,
       settle: resolve,
     }
-    const run: GuestRun = { run: number, apiKey: job.apiKey?.reveal() ?? null }
+    const message: GuestRun = { run: number, apiKey: run.apiKey?.reveal() ?? null }
     const frames = [
-      textFrame(FRAME.configuration, job.configuration.reveal()),
-      textFrame(FRAME.args, job.args.reveal()),
-      textFrame(FRAME.run, JSON.stringify(run)),
+      textFrame(FRAME.configuration, run.configuration.reveal()),
+      textFrame(FRAME.args, run.args.reveal()),
+      textFrame(FRAME.run, JSON.stringify(message)),
     ]
-    if (number === 1) frames.unshift(textFrame(FRAME.code, job.code))
+    if (number === 1) frames.unshift(textFrame(FRAME.code, run.code))
     if (this.#gone) return { kind: 'died' }
-    const deadline = setTimeout(() => this.kill('timed-out'), job.timeoutMs)
+    const deadline = setTimeout(() => this.kill('timed-out'), run.timeoutMs)
     this.#channel.write(Buffer.concat(frames))
     const outcome = await promise
     clearTimeout(deadline)
@@ -133,7 +133,7 @@ export class GuestProcess {
     this.#signal('SIGCONT')
   }
 
-  /** Kills the process; a running job ends with `reason`. */
+  /** Kills the process; a run in progress ends with `reason`. */
   kill(reason: 'timed-out' | 'out-of-memory' | null = null): void {
     this.#killedFor ??= reason
     this.#signal('SIGKILL')
@@ -191,7 +191,7 @@ export class GuestProcess {
     }
     const current = this.#current
     if (kind >= FRAME.data) {
-      this.#broker.take(current?.job ?? null, it)
+      this.#broker.take(current?.run ?? null, it)
       return
     }
     if (current === null || payload.readUInt32BE(0) !== current.number) {
@@ -201,9 +201,9 @@ export class GuestProcess {
     if (kind === FRAME.output) {
       current.outputLeft -= payload.length - 4
       if (this.#output === null || current.outputLeft < 0) throw new Error('Unexpected output')
-      const { job } = current
-      current.redact ??= redactor(handedTo(job))
-      this.#output(job, current.redact(text))
+      const { run } = current
+      current.redact ??= redactor(handedTo(run))
+      this.#output(run, current.redact(text))
       return
     }
     this.#settle(parseAnswer(kind, text))
@@ -235,7 +235,7 @@ export class GuestProcess {
 }
 
 interface CurrentRun {
-  readonly job: ReactorJob
+  readonly run: SandboxRun
   readonly number: number
   /** Bytes of output that a conforming guest may still send. */
   outputLeft: number
@@ -271,7 +271,7 @@ function parseAnswer(kind: number, text: string): ReactorOutcome {
 }
 
 /** Returns all values the code was given, as JSON texts. */
-function handedTo({ args, configuration, apiKey }: ReactorJob): string[] {
+function handedTo({ args, configuration, apiKey }: SandboxRun): string[] {
   return [args.reveal(), configuration.reveal(), JSON.stringify(apiKey?.reveal() ?? null)]
 }
 

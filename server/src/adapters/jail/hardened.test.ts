@@ -72,7 +72,7 @@ describe('hardened()', { skip }, () => {
     files.remove()
   })
 
-  test('may be told to end while it ends', async () => {
+  test('may be killed and frozen while it ends', async () => {
     for (let round = 0; round < 8; round++) {
       const [guest, files] = await prewarmed()
       do guest.kill()

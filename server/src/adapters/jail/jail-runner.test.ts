@@ -13,7 +13,7 @@ import {
 } from '../../base/limits.ts'
 import { readableInstallation } from '../../../test/kit/readable-installation.ts'
 import { Sensitive } from '../../base/sensitive.ts'
-import type { ReactorJob, ReactorOutcome } from '../../ports/reactor-runner.ts'
+import type { ReactorOutcome, SandboxRun } from '../../ports/reactor-runner.ts'
 import { JailRunner } from './jail-runner.ts'
 import { NO_WAY } from './no-way.ts'
 
@@ -38,7 +38,7 @@ after(() => Promise.all([runner.close(), unchecked.close()]))
 describe('JailRunner.run()', () => {
   test('hands the code its args and configuration and returns what it returns', async () => {
     const outcome = await runner.run({
-      ...job('module.exports = async (req) => ({ raw: [req.args, req.configuration, req.bt] })'),
+      ...runOf('module.exports = async (req) => ({ raw: [req.args, req.configuration, req.bt] })'),
       args: new Sensitive('{"number":"4242"}'),
       configuration: new Sensitive('{"key":"k"}'),
     })
@@ -61,12 +61,12 @@ describe('JailRunner.run()', () => {
   ]
   for (const [what, code, result] of whole) {
     test(`returns ${what}`, async () => {
-      assert.deepEqual(resultOf(await runner.run(job(code))), result)
+      assert.deepEqual(resultOf(await runner.run(runOf(code))), result)
     })
   }
 
   test('keeps a process for the runs of one reactor, and for none of another', async () => {
-    const counting = job('let count = 0; module.exports = () => ++count')
+    const counting = runOf('let count = 0; module.exports = () => ++count')
     const seen: unknown[] = []
     for (const it of [
       counting,
@@ -82,7 +82,7 @@ describe('JailRunner.run()', () => {
 
   test('stops a process as soon as its run is over, and goes on with it at the next', async () => {
     const counting =
-      job(`let turns = 0; const count = () => { turns++; setImmediate(count) }; count()
+      runOf(`let turns = 0; const count = () => { turns++; setImmediate(count) }; count()
       module.exports = () => [process.pid, turns]`)
     const [pid, before] = resultOf(await runner.run(counting)) as [number, number]
     while (stateOf(pid) !== 'T') await new Promise((resolve) => void setImmediate(resolve))
@@ -95,7 +95,7 @@ describe('JailRunner.run()', () => {
     // Timers are frozen: starting this many processes may take longer than the queue's timeout.
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const slow = Array.from({ length: REACTOR_TENANT_RUNS_MAX + 2 }, () => {
-      return job('module.exports = () => new Promise((resolve) => setTimeout(resolve, 50, 1))')
+      return runOf('module.exports = () => new Promise((resolve) => setTimeout(resolve, 50, 1))')
     })
     const outcomes = await Promise.all(slow.map((it) => runner.run(it)))
     assert.deepEqual(
@@ -106,7 +106,7 @@ describe('JailRunner.run()', () => {
 
   test('tells what the code says, but for what it was handed, and only so much of it', async () => {
     heard.length = 0
-    const talking = job(`module.exports = (req) => {
+    const talking = runOf(`module.exports = (req) => {
       console.log('number', req.args.number); console.error('key', req.configuration)
       for (let it = 0; it < 1000; it++) console.log('x'.repeat(1000))
     }`)
@@ -120,29 +120,29 @@ describe('JailRunner.run()', () => {
     const cut = heard.filter((it) => !it.endsWith('\n'))
     assert.deepEqual(cut, [], 'a part of a value would not be known again')
     heard.length = 0
-    const showing = job(
+    const showing = runOf(
       `module.exports = ({ bt }) => console.log(bt.tokens.client.defaults.headers)`,
     )
     resultOf(await runner.run({ ...showing, apiKey: new Sensitive('key_lent_7c2d') }))
     assert.match(heard.join(''), /'BT-API-KEY': '\[redacted\]'/)
     heard.length = 0
-    resultOf(await runner.run(job('module.exports = () => { console.log("again") }')))
+    resultOf(await runner.run(runOf('module.exports = () => { console.log("again") }')))
     assert.deepEqual(heard, ['again\n'])
   })
 
-  test('hears nothing where nobody listens, and lets nobody tell', async () => {
+  test('sends no output without a receiver, and ends a run that forges output', async () => {
     assert.equal(
-      resultOf(await unchecked.run(job('module.exports = () => console.log(1) ?? 1'))),
+      resultOf(await unchecked.run(runOf('module.exports = () => console.log(1) ?? 1'))),
       1,
     )
     const forged = 'Buffer.from([0, 0, 0, 5, 37, 0, 0, 0, 1, 49])'
     const code = `module.exports = () => new Promise(() => require('fs').writeSync(3, ${forged}))`
-    assert.equal((await unchecked.run(job(code))).kind, 'died')
+    assert.equal((await unchecked.run(runOf(code))).kind, 'died')
   })
 
   test('tells what was thrown, by its members', async () => {
     const outcome = await runner.run(
-      job(`const { AuthenticationError } = require('@basis-theory/basis-theory-reactor-formulas-sdk-js')
+      runOf(`const { AuthenticationError } = require('@basis-theory/basis-theory-reactor-formulas-sdk-js')
            module.exports = () => { throw new AuthenticationError({ key: ['is wrong'] }) }`),
     )
     assert.deepEqual(outcome, {
@@ -158,9 +158,9 @@ describe('JailRunner.run()', () => {
     })
   })
 
-  test('tells what was thrown where nobody could catch it', async () => {
+  test('reports an error that no caller could catch', async () => {
     const outcome = await runner.run(
-      job(
+      runOf(
         'module.exports = () => new Promise(() => setTimeout(() => { throw new Error("late") }))',
       ),
     )
@@ -182,7 +182,7 @@ describe('JailRunner.run()', () => {
   for (const [what, code, kind] of endings) {
     test(`says ${kind} of ${what}`, async () => {
       const timeoutMs = kind === 'timed-out' ? 200 : TIMEOUT_MS
-      assert.equal((await runner.run({ ...job(code), timeoutMs })).kind, kind)
+      assert.equal((await runner.run({ ...runOf(code), timeoutMs })).kind, kind)
     })
   }
 
@@ -199,7 +199,7 @@ describe('JailRunner.run()', () => {
       const code = `module.exports = () => new Promise(() => {
         require('fs').writeSync(3, ${bytes})
       })`
-      assert.deepEqual(await unchecked.run(job(code)), { kind: 'died' })
+      assert.deepEqual(await unchecked.run(runOf(code)), { kind: 'died' })
     })
   }
 })
@@ -230,12 +230,12 @@ describe('JailRunner', () => {
 })
 
 describe('JailRunner.open()', () => {
-  test('starts prewarmed processes when somebody ran something, or a while after, and not with the service', async (t) => {
+  test('starts prewarmed processes after the first run, or a while after the start, and not with the service', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const [used, unused] = [await JailRunner.open(SETTINGS), await JailRunner.open(SETTINGS)]
     try {
       assert.deepEqual([used.processes.blank, unused.processes.blank], [0, 0])
-      assert.equal(resultOf(await used.run(job('module.exports = () => 1'))), 1)
+      assert.equal(resultOf(await used.run(runOf('module.exports = () => 1'))), 1)
       t.mock.timers.tick(REACTOR_PREWARM_AFTER_MS - 1)
       assert.deepEqual([used.processes.blank, unused.processes.blank], [REACTOR_PREWARMED, 0])
       t.mock.timers.tick(1)
@@ -269,16 +269,16 @@ describe('JailRunner.open()', () => {
 describe('JailRunner.close()', () => {
   test('ends what runs, what waits and what is only being started, and begins nothing more', async () => {
     const closing = await JailRunner.open(SETTINGS)
-    const pid = resultOf(await closing.run(job('module.exports = () => process.pid'))) as number
-    const endless = closing.run(job('module.exports = () => new Promise(() => {})'))
-    const starting = Array.from({ length: 4 }, () => closing.run(job('module.exports = () => 1')))
+    const pid = resultOf(await closing.run(runOf('module.exports = () => process.pid'))) as number
+    const endless = closing.run(runOf('module.exports = () => new Promise(() => {})'))
+    const starting = Array.from({ length: 4 }, () => closing.run(runOf('module.exports = () => 1')))
     const ends = Promise.allSettled([endless, ...starting])
     await closing.close()
     for (const it of await ends) {
       assert.ok(it.status === 'rejected' || it.value.kind === 'died')
     }
     assert.equal(stateOf(pid), null)
-    await assert.rejects(closing.run(job('module.exports = () => 1')), {
+    await assert.rejects(closing.run(runOf('module.exports = () => 1')), {
       name: 'RunnerUnavailable',
     })
   })
@@ -312,12 +312,12 @@ function stateOf(pid: number): string | null {
 }
 
 /** Each test uses another reactor, so that none gets a process of another test. */
-let jobs = 0
+let runs = 0
 
-function job(code: string): ReactorJob {
+function runOf(code: string): SandboxRun {
   return {
     tenantId: 'tenant-a',
-    reactorId: `reactor-${++jobs}`,
+    reactorId: `reactor-${++runs}`,
     version: '1',
     code,
     args: new Sensitive('{}'),

@@ -1,7 +1,7 @@
 /**
  * Runs reactors: tenants' code, each in a sandboxed process of its own. Decisions 0030, 0033 and 0034.
  *
- *   run(job)
+ *   run(run)
  *      |
  *   +-- service process ----------------------------------------------------------------+
  *   |  RunQueue: 64 runs at a time, 16 per tenant; 64 waiting per tenant, 5 s each      |
@@ -32,10 +32,10 @@
  *
  * Invariants:
  *  - The walls are self-tested at start. If they do not hold, no reactor ever runs.
- *  - A process belongs to one tenant, reactor and version from its first job until it ends, and runs one job at a time.
+ *  - A process belongs to one tenant, reactor and version from its first run until it ends, and has one run at a time.
  *  - Every byte from a guest is untrusted: length checked first, parsed strictly. A guest that breaks the protocol is
  *    killed.
- *  - A guest reaches the network only through the broker, while its job runs, and only the job's destinations or the
+ *  - A guest reaches the network only through the broker, while its code runs, and only the destinations of that run or the
  *    service. When the run ends, the broker closes its tunnels.
  *  - Between runs a guest is stopped and uses no processor time. Closing the runner kills every guest.
  */
@@ -51,10 +51,10 @@ import {
 } from '../../base/limits.ts'
 import {
   RunnerUnavailable,
-  type ReactorJob,
   type ReactorLevel,
   type ReactorOutcome,
   type ReactorRunner,
+  type SandboxRun,
 } from '../../ports/reactor-runner.ts'
 import type { WaysOut } from './broker.ts'
 import { BUILT_INS, PACKAGES } from './allowed-modules.ts'
@@ -86,7 +86,7 @@ export interface JailSettings {
   /** `false` lets code require any module, to test that the walls hold without these checks. */
   readonly checks?: boolean
   /** Called with the resources used, after each run. */
-  readonly measured?: (job: ReactorJob, took: Took) => void
+  readonly measured?: (run: SandboxRun, took: Took) => void
   /** Path of bubblewrap, for `hardened`; by default, where distributions install it. */
   readonly bubblewrap?: string
   /** Timeout of the walls' self-test in milliseconds; `WALLS_TEST_MS_MAX` by default. */
@@ -129,7 +129,7 @@ export class JailRunner implements ReactorRunner {
   static async open(settings: JailSettings): Promise<JailRunner> {
     const tested = new JailRunner({ ...settings, waysOut: NO_WAY, checks: false }, null)
     const flaw = await testWalls(
-      (job) => tested.#runInFresh(job),
+      (run) => tested.#runInFresh(run),
       settings.level,
       settings.wallsTestMsMax,
     )
@@ -170,7 +170,7 @@ export class JailRunner implements ReactorRunner {
     this.#watch = setInterval(() => this.#look(), REACTOR_WATCH_MS).unref()
   }
 
-  /** Numbers of guests that run a job, wait stopped for their own reactor, and wait prewarmed for any reactor. */
+  /** Numbers of guests that run code, wait stopped for their own reactor, and wait prewarmed for any reactor. */
   get processes(): { running: number; warm: number; blank: number } {
     const [running, blank] = [this.#running.size, this.#prewarmed.length]
     return { running, warm: Math.max(0, this.#guests.size - running - blank), blank }
@@ -180,11 +180,11 @@ export class JailRunner implements ReactorRunner {
     return this.#queue.hasCapacity(tenantId)
   }
 
-  async run(job: ReactorJob): Promise<ReactorOutcome> {
+  async run(run: SandboxRun): Promise<ReactorOutcome> {
     if (this.#closed || this.level === null) throw new RunnerUnavailable('There are no walls')
-    const release = await this.#queue.acquire(job.tenantId)
+    const release = await this.#queue.acquire(run.tenantId)
     try {
-      return await this.#runIn(await this.#processFor(job), job)
+      return await this.#runIn(await this.#processFor(run), run)
     } finally {
       release()
       // After the run: starting a process takes longer than most runs do.
@@ -202,8 +202,8 @@ export class JailRunner implements ReactorRunner {
     this.#files.remove()
   }
 
-  async #processFor(job: ReactorJob): Promise<GuestProcess> {
-    const warm = this.#warm.take(job)
+  async #processFor(run: SandboxRun): Promise<GuestProcess> {
+    const warm = this.#warm.take(run)
     if (warm !== null) {
       warm.thaw()
       return warm
@@ -211,23 +211,23 @@ export class JailRunner implements ReactorRunner {
     return await readied(this.#prewarmed.shift() ?? this.#start())
   }
 
-  async #runInFresh(job: ReactorJob): Promise<ReactorOutcome> {
-    return await this.#runIn(await readied(this.#start()), job)
+  async #runInFresh(run: SandboxRun): Promise<ReactorOutcome> {
+    return await this.#runIn(await readied(this.#start()), run)
   }
 
-  async #runIn(guest: GuestProcess, job: ReactorJob): Promise<ReactorOutcome> {
+  async #runIn(guest: GuestProcess, run: SandboxRun): Promise<ReactorOutcome> {
     this.#running.add(guest)
     const begun = performance.now()
     try {
-      return await guest.run(job)
+      return await guest.run(run)
     } finally {
       this.#running.delete(guest)
       const ms = performance.now() - begun
-      this.#measured?.(job, { ms, privateBytes: guest.privateBytesMax() })
+      this.#measured?.(run, { ms, privateBytes: guest.privateBytesMax() })
       if (this.#closed) guest.kill()
       else if (!guest.gone) {
         guest.freeze()
-        this.#warm.put(job, guest)
+        this.#warm.put(run, guest)
       }
     }
   }

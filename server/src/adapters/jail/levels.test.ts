@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
 import { noBubblewrap } from '../../../test/kit/bubblewrap.ts'
 import { Sensitive } from '../../base/sensitive.ts'
-import { REACTOR_LEVELS, type ReactorJob, type ReactorOutcome } from '../../ports/reactor-runner.ts'
+import { REACTOR_LEVELS, type ReactorOutcome, type SandboxRun } from '../../ports/reactor-runner.ts'
 import { JailRunner, type Took } from './jail-runner.ts'
 import { NO_WAY } from './no-way.ts'
 
@@ -17,18 +17,18 @@ for (const level of REACTOR_LEVELS) {
     const took: Took[] = []
     let runner: JailRunner
     before(async () => {
-      const measured = (_: ReactorJob, it: Took): unknown => took.push(it)
+      const measured = (_: SandboxRun, it: Took): unknown => took.push(it)
       const settings = { authorities: [], waysOut: NO_WAY, measured, wallsTestMsMax: TIMEOUT_MS }
       runner = await JailRunner.open({ ...settings, level, packages: ['yup', 'undici'] })
     })
     after(() => runner.close())
-    const resultOf = async (given: ReactorJob): Promise<unknown> =>
+    const resultOf = async (given: SandboxRun): Promise<unknown> =>
       shownResult(await runner.run(given))
 
     test('runs, and the walls that it promises stand', async () => {
       assert.deepEqual([runner.level, runner.flaw], [level, null])
       assert.deepEqual(
-        await resultOf(job('module.exports = ({ args }) => ({ raw: args })', '{"a":1}')),
+        await resultOf(runOf('module.exports = ({ args }) => ({ raw: args })', '{"a":1}')),
         { raw: { a: 1 } },
       )
       assert.ok(took.at(-1)!.ms > 0 && took.at(-1)!.privateBytes > 1e6)
@@ -40,11 +40,11 @@ for (const level of REACTOR_LEVELS) {
         module.exports = () => ['lodash', 'axios', 'pdf-lib', 'undici', 'fastify', 'yup', 'fs', 'child_process'].map(tried)`
       const found = ['function', 'function', 'object', 'object']
       const none = Array<string>(4).fill('MODULE_NOT_FOUND')
-      assert.deepEqual(await resultOf(job(code)), [...found, ...none])
+      assert.deepEqual(await resultOf(runOf(code)), [...found, ...none])
     })
 
     test('does not run between its runs, and goes on at the next', async () => {
-      const counting = job(`let [turns, gap, last] = [0, 0, performance.now()]
+      const counting = runOf(`let [turns, gap, last] = [0, 0, performance.now()]
         const look = () => { gap = Math.max(gap, performance.now() - last); last = performance.now() }
         const count = () => { turns++; look(); setTimeout(count) }; count()
         module.exports = () => { look(); return [turns, gap] }`)
@@ -61,18 +61,18 @@ for (const level of REACTOR_LEVELS) {
       assert.ok(gap >= 50, `no turn longer than ${gap} ms`)
     })
 
-    test('is ended when its time is over, or its memory used up, and takes nobody along', async () => {
-      const slow = { ...job('module.exports = () => { for (;;); }'), timeoutMs: 300 }
+    test('is ended when its time is over, or its memory used up, and takes no other run along', async () => {
+      const slow = { ...runOf('module.exports = () => { for (;;); }'), timeoutMs: 300 }
       assert.equal((await runner.run(slow)).kind, 'timed-out')
       const bombs = ['new Array(1e5).fill(1.5)', 'Buffer.alloc(1e7, 1)']
       for (const it of bombs) {
-        const bomb = job(
+        const bomb = runOf(
           `module.exports = () => { const all = []; for (;;) try { all.push(${it}) } catch {} }`,
         )
         assert.equal((await runner.run(bomb)).kind, 'out-of-memory')
       }
-      assert.equal((await runner.run(job('module.exports = () => process.abort()'))).kind, 'died')
-      assert.equal(await resultOf(job('module.exports = () => 1')), 1)
+      assert.equal((await runner.run(runOf('module.exports = () => process.abort()'))).kind, 'died')
+      assert.equal(await resultOf(runOf('module.exports = () => 1')), 1)
     })
 
     test('finds no destination but by the egress gateway', async () => {
@@ -82,7 +82,7 @@ for (const level of REACTOR_LEVELS) {
           told(require('axios').get('http://127.0.0.1:1')),
         ])`
       const refused = 'Refused by the rule on unlisted'
-      assert.deepEqual(await resultOf(job(code)), [refused, refused])
+      assert.deepEqual(await resultOf(runOf(code)), [refused, refused])
     })
   })
 }
@@ -97,17 +97,17 @@ test('JailRunner.open() says what is missing where there is no bubblewrap, and r
   })
   assert.equal(runner.level, null)
   assert.match(runner.flaw ?? '', /^bubblewrap is missing.*install the package bubblewrap/)
-  await assert.rejects(runner.run(job('module.exports = () => 1')), { name: 'RunnerUnavailable' })
+  await assert.rejects(runner.run(runOf('module.exports = () => 1')), { name: 'RunnerUnavailable' })
   await runner.close()
 })
 
 /** Each test uses another reactor. */
-let jobs = 0
+let runs = 0
 
-function job(code: string, args = '{}'): ReactorJob {
+function runOf(code: string, args = '{}'): SandboxRun {
   return {
     tenantId: 'tenant-a',
-    reactorId: `reactor-${++jobs}`,
+    reactorId: `reactor-${++runs}`,
     version: '1',
     code,
     args: new Sensitive(args),

@@ -40,7 +40,7 @@ test('acquire() lets no more run than may in all', async () => {
   assert.equal(await waiting, true)
 })
 
-test('acquire() refuses a tenant of whom too many wait, and nobody else', async (t) => {
+test('acquire() refuses a tenant with too many waiting runs, and no other tenant', async (t) => {
   const queue = new RunQueue()
   await acquire(queue, 'tenant-a', REACTOR_TENANT_RUNS_MAX)
   t.mock.timers.enable({ apis: ['setTimeout'] })

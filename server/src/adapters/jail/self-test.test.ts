@@ -4,7 +4,7 @@ import { statSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { Sensitive } from '../../base/sensitive.ts'
-import type { ReactorJob, ReactorOutcome } from '../../ports/reactor-runner.ts'
+import type { ReactorOutcome, SandboxRun } from '../../ports/reactor-runner.ts'
 import { testWalls } from './self-test.ts'
 
 const PROBE = fileURLToPath(new URL('../../../test/kit/jailed-code.probe.ts', import.meta.url))
@@ -30,7 +30,7 @@ test('testWalls() finds that files are written where they cannot be removed', as
     const fs = require('fs'), { rmSync } = fs
     fs.rmSync = (file) => { rmSync(file); throw new Error('EACCES') }
   }`
-  const flaw = await testWalls((job) => runBare({ ...job, code: removing + job.code }), 'jail')
+  const flaw = await testWalls((run) => runBare({ ...run, code: removing + run.code }), 'jail')
   assert.match(flaw ?? '', /write files/)
 })
 
@@ -63,9 +63,9 @@ test('testWalls() does not take a test that did not end for a good one', async (
   assert.match((await testWalls(async () => ({ kind: 'died' }), 'jail')) ?? '', /died/)
 })
 
-test('testWalls() lets the test take ten seconds, or as long as it is told', async () => {
+test('testWalls() lets the test take ten seconds, or as long as its argument says', async () => {
   const given: number[] = []
-  const run = async ({ timeoutMs }: ReactorJob): Promise<ReactorOutcome> => {
+  const run = async ({ timeoutMs }: SandboxRun): Promise<ReactorOutcome> => {
     given.push(timeoutMs)
     return { kind: 'died' }
   }
@@ -75,7 +75,7 @@ test('testWalls() lets the test take ten seconds, or as long as it is told', asy
 })
 
 /** Runs code without any walls. */
-async function runBare({ code, args }: ReactorJob): Promise<ReactorOutcome> {
+async function runBare({ code, args }: SandboxRun): Promise<ReactorOutcome> {
   const command = [PROBE, code, args.reveal(), 'bare']
   const child = spawnSync(process.execPath, command, { encoding: 'utf8' })
   const { result } = JSON.parse(child.stdout)

@@ -1,5 +1,5 @@
 import { Sensitive } from '../../base/sensitive.ts'
-import type { ReactorJob, ReactorLevel, ReactorOutcome } from '../../ports/reactor-runner.ts'
+import type { ReactorLevel, ReactorOutcome, SandboxRun } from '../../ports/reactor-runner.ts'
 import { GUEST_HOST } from './launch/launch-plan.ts'
 
 /** Timeout of the self-test, in milliseconds. */
@@ -10,7 +10,7 @@ export const WALLS_TEST_MS_MAX = 10_000
  * two for the operator, or null when the walls hold.
  */
 export async function testWalls(
-  run: (job: ReactorJob) => Promise<ReactorOutcome>,
+  run: (it: SandboxRun) => Promise<ReactorOutcome>,
   level: ReactorLevel,
   timeoutMs = WALLS_TEST_MS_MAX,
 ): Promise<string | null> {
@@ -20,7 +20,7 @@ export async function testWalls(
   let outcome: ReactorOutcome
   try {
     const args = JSON.stringify({ parent: process.pid, level })
-    outcome = await run({ ...JOB, args: new Sensitive(args), timeoutMs })
+    outcome = await run({ ...SELF_TEST_RUN, args: new Sensitive(args), timeoutMs })
   } catch (error) {
     return explain(messagesOf(error))
   }
@@ -119,7 +119,7 @@ const ATTEMPTS = `
     return reached
   }`
 
-const JOB: Omit<ReactorJob, 'args' | 'timeoutMs'> = {
+const SELF_TEST_RUN: Omit<SandboxRun, 'args' | 'timeoutMs'> = {
   tenantId: 'self-test',
   reactorId: 'self-test',
   version: '1',

@@ -1,9 +1,9 @@
 import { REACTOR_WARM_BYTES_MAX, REACTOR_WARM_MS_MAX } from '../../base/limits.ts'
-import type { ReactorJob } from '../../ports/reactor-runner.ts'
+import type { SandboxRun } from '../../ports/reactor-runner.ts'
 import type { GuestProcess } from './guest-process.ts'
 
 /** The reactor that a process belongs to. */
-type Owner = Pick<ReactorJob, 'tenantId' | 'reactorId' | 'version'>
+type Owner = Pick<SandboxRun, 'tenantId' | 'reactorId' | 'version'>
 
 /** Guests that have run and wait, stopped, for their own reactor's next run. */
 export class WarmProcesses {

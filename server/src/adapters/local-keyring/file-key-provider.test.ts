@@ -66,7 +66,7 @@ test('open() by many at once creates one key, and all of them use it', async (t)
   assert.deepEqual(await readdir(folder), ['root.key'])
 })
 
-test('open() creates nothing unless told to', async (t) => {
+test('open() creates nothing unless asked to', async (t) => {
   const folder = await temporaryFolder(t)
   await assert.rejects(open(join(folder, 'root.key')), /does not exist/)
   assert.deepEqual(await readdir(folder), [])
@@ -108,11 +108,15 @@ test('open() refuses what is not a regular file', async (t) => {
 })
 
 const skip = lacksPrograms('mkfifo')
-test('open() refuses a pipe at once, though nobody ever writes into it', { skip }, async (t) => {
-  const pipe = join(await temporaryFolder(t), 'root.key')
-  execFileSync('mkfifo', ['-m', '0600', pipe])
-  await assert.rejects(open(pipe), /regular file/)
-})
+test(
+  'open() refuses a pipe at once, though no process ever writes into it',
+  { skip },
+  async (t) => {
+    const pipe = join(await temporaryFolder(t), 'root.key')
+    execFileSync('mkfifo', ['-m', '0600', pipe])
+    await assert.rejects(open(pipe), /regular file/)
+  },
+)
 
 test("open() refuses another user's file", async (t) => {
   const path = await writeKey(await temporaryFolder(t))
@@ -140,7 +144,7 @@ test("open() refuses another user's file", async (t) => {
   assert.ok(await open(path))
 })
 
-test('open() refuses a folder that everybody may write to, unless it is sticky', async (t) => {
+test('open() refuses a folder that every user may write to, unless it is sticky', async (t) => {
   const folder = await temporaryFolder(t)
   const path = await writeKey(folder)
   await chmod(folder, 0o777)

@@ -121,7 +121,7 @@ async function assertFolderSafe(path: string): Promise<void> {
   const sticky = (found.mode & 0o1000) !== 0
   if ((found.mode & 0o002) !== 0 && !sticky) {
     throw new Error(
-      `Cannot use the folder ${folder} for the root key: everybody may write to it; run chmod o-w on it`,
+      `Cannot use the folder ${folder} for the root key: every user may write to it; run chmod o-w on it`,
     )
   }
 }

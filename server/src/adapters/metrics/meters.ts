@@ -38,8 +38,8 @@ export class Meters {
   /** Counts requests sent, and measures the time until the header section of the response arrives. */
   egress(inner: Egress): Egress {
     return {
-      vet: (owner, url, listed) =>
-        inner.vet(owner, url, listed).catch((error: unknown) => {
+      vet: (owner, url, allowedDestinations) =>
+        inner.vet(owner, url, allowedDestinations).catch((error: unknown) => {
           this.#egress.add(outcomeOf(error))
           throw error
         }),
@@ -59,7 +59,8 @@ export class Meters {
         )
         return call
       },
-      tunnel: (owner, host, port, listed) => inner.tunnel(owner, host, port, listed),
+      tunnel: (owner, host, port, allowedDestinations) =>
+        inner.tunnel(owner, host, port, allowedDestinations),
       close: () => inner.close(),
     }
   }

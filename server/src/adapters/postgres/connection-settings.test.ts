@@ -26,7 +26,7 @@ describe('connectionSettings()', () => {
     )
   })
 
-  test('wants proof from every server but this machine, unless told not to', () => {
+  test('wants proof from every server but this machine, unless the URL says otherwise', () => {
     for (const host of [
       'db.example.com',
       '10.0.0.7',

@@ -92,7 +92,7 @@ describe('PostgresStore.commit()', () => {
     }
   }
 
-  test('locks a tenant only when the tokens that nobody is in the way of are there', async (t) => {
+  test('locks a tenant only when the tokens that no other commit blocks are there', async (t) => {
     const { proxy, store } = await meddled(t)
     await succeed(store, TENANT, [insert(token(0)), recorded(0)])
     const sent: string[] = []
@@ -118,7 +118,7 @@ describe('PostgresStore.commit()', () => {
     assert.deepEqual(sent, ['SELECT', 'INSERT'])
   })
 
-  test('gives up when it met somebody quicker five times, and changes nothing', async (t) => {
+  test('gives up after losing five races to another commit, and changes nothing', async (t) => {
     const { proxy, store, straight } = await meddled(t)
     const count = spoil(proxy, /INSERT INTO tokens/, { code: '40001' }, 99)
     await assert.rejects(store.commit(TENANT, [insert(token(1))]), /Cannot tell/)
@@ -188,7 +188,7 @@ describe('PostgresStore.commit()', () => {
 })
 
 describe('PostgresStore', () => {
-  test('reads on when a connection is lost, and when a read meets somebody quicker', async (t) => {
+  test('reads on when a connection is lost, and when a read loses a race to a commit', async (t) => {
     const { proxy, store } = await meddled(t)
     await succeed(store, TENANT, [insert(token(1))])
     for (const fate of ['lose', 'lose-answer', { code: '40001' }] as const) {
@@ -274,7 +274,7 @@ describe('PostgresStore while its database is away', () => {
     }
   })
 
-  test('refuses reads and commits with the same error as when nobody knows the outcome', async (t) => {
+  test('refuses reads and commits with the same error as when the outcome is unknown', async (t) => {
     const cluster = await startCluster()
     const store = await opened(t, () => PostgresStore.open({ url: cluster.url }))
     await succeed(store, TENANT, [insert(token(0)), begin(1)])

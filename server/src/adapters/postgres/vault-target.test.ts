@@ -100,7 +100,7 @@ describe('a target', () => {
     })
   })
 
-  test('takes nothing of a chunk that does not fit, and can be told another', async () => {
+  test('takes nothing of a chunk that does not fit, and can be given another', async () => {
     await begun(async (target, { arrive, at }) => {
       const from = at()
       const twice = arrive('answers', [answer('a', 1), answer('a', 2)])

@@ -339,7 +339,7 @@ export class SqliteCommitQueue {
       for (const it of commits) it.reject(reason)
       // Its staging batch stays open and invisible until the next start removes it.
       list?.reject(reason)
-      if (!unknown.mayGoOn) this.#stop(reason)
+      if (!unknown.canKeepWriting) this.#stop(reason)
     } else {
       const refusals = new Map<number, ListRefusal>()
       for (const it of refused) refusals.set(it.commit, it)

@@ -59,7 +59,7 @@ describe('a killed process', () => {
     assert.equal(countIn(folder, 'units'), 0)
   })
 
-  test('gives the numbers of its staging batches to nobody else', async (t) => {
+  test('gives the numbers of its staging batches to no later batch', async (t) => {
     const folder = freshFolder(t)
     const list = async (from: number) => {
       const store = await openStore(t, { folder })

@@ -49,7 +49,7 @@ test('a folder that cannot be written to is refused by its name, and so is one w
   )
 })
 
-test('of a folder that cannot be looked into, nobody says that there is no database in it', (t) => {
+test('a folder that cannot be looked into is not reported to hold no database', (t) => {
   const parent = readableFolder(t)
   const closed = join(parent, 'closed')
   mkdirSync(closed)

@@ -137,7 +137,7 @@ test('a disk is not taken for one that does not answer where it was we who did n
   assert.equal(await store.commit(TENANT, [insertNumbered(1, 2)]), null)
 })
 
-test('a disk that does not answer keeps nobody waiting, and is used again when it does', async (t) => {
+test('a disk that does not answer keeps no caller waiting, and is used again when it does', async (t) => {
   const stall = stallAt(t, 1)
   const store = await openStore(t, {
     folder: freshFolder(t),

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { JOBS_TAKEN_BYTES_MAX } from '../../base/limits.ts'
 import { takeWithin } from '../../base/take-within.ts'
 import { bytesOfJob, type JobCounts, type JobReader, type StoredJob } from '../../ports/jobs.ts'
-import { atOnceIn } from './at-once.ts'
+import { readTransactionOn } from './read-transaction.ts'
 import { packId, unpackId } from './ids.ts'
 import type { SqliteRow } from './rows.ts'
 
@@ -12,7 +12,7 @@ export function jobReader(db: DatabaseSync): JobReader {
   const dueRows = db.prepare(`SELECT rowid FROM jobs INDEXED BY jobs_by_due
     WHERE tenant = ?1 AND stage = ?2 AND due_at <= ?3
       AND lane NOT IN (SELECT value FROM json_each(?4)) ORDER BY due_at, id LIMIT ?5`)
-  const atOnce = atOnceIn(db)
+  const inReadTransaction = readTransactionOn(db)
   const byRow = db.prepare('SELECT * FROM jobs WHERE rowid = ?')
   const unfinished = db.prepare(
     "SELECT count(*) AS number FROM jobs WHERE tenant = ? AND stage IN ('run', 'deliver')",
@@ -32,7 +32,7 @@ export function jobReader(db: DatabaseSync): JobReader {
       return row === undefined ? null : jobOf(row)
     },
     due: async (tenantId, { stage, now, limit, without }) =>
-      atOnce(() => {
+      inReadTransaction(() => {
         const rows = dueRows.all(packId(tenantId), stage, now, JSON.stringify(without), limit)
         const jobs = Iterator.from(rows).map(({ rowid }) => jobOf(byRow.get(rowid!)!))
         return takeWithin(jobs, bytesOfJob, JOBS_TAKEN_BYTES_MAX).taken

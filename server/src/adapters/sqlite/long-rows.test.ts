@@ -61,7 +61,7 @@ describe('of what is long, a few rows at a time', () => {
     assert.equal(steps.at(-1), 0)
   })
 
-  test('wait no longer for a transaction that is rolled back, and lock nobody out', async (t) => {
+  test('wait no longer for a transaction that is rolled back, and lock no other out', async (t) => {
     const { store, left } = await opened(t)
     const tokens = range(0, 3).map((n) => token(n))
     await succeed(store, TENANT, [insert(...tokens), begin(7), begin(8)])

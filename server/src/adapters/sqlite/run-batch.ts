@@ -15,7 +15,7 @@ export interface BatchResult {
   /** Commits with values that the database rejected; they changed nothing. */
   readonly failed: readonly { readonly commit: number; readonly message: string }[]
   /** Set if the outcome is unknown for every commit of the batch. */
-  readonly unknown?: { readonly message: string; readonly mayGoOn: boolean }
+  readonly unknown?: { readonly message: string; readonly canKeepWriting: boolean }
 }
 
 export interface Refused {
@@ -57,7 +57,7 @@ export class BatchRunner {
     this.#auditWriter = new SqliteAuditWriter(db)
     this.#single = STATEMENTS.map((it) => db.prepare(it.sql))
     this.#several = STATEMENTS.map((it) =>
-      it.own === undefined ? null : new SeveralRows(db, it, it.own),
+      it.varyingColumns === undefined ? null : new SeveralRows(db, it, it.varyingColumns),
     )
     this.#blocks = new TokenBlocks(db)
     this.#tally = new SqliteTokenTally(db, (tenant, id) =>
@@ -248,23 +248,23 @@ export class BatchRunner {
   }
 
   /**
-   * Rolls back after an error that no single commit caused, and decides whether writing may go on.
+   * Rolls back after an error that no single commit caused, and decides whether the store can keep writing.
    *
-   * It may after a full disk: the pages written for the batch never became part of the database.
+   * It can after a full disk: the pages written for the batch never became part of the database.
    * After any other error, above all a failed flush, only opening the file again can show its
    * state.
    */
-  #unknownAfter(error: unknown): { message: string; mayGoOn: boolean } {
+  #unknownAfter(error: unknown): { message: string; canKeepWriting: boolean } {
     const reason = error instanceof AuditLogUnwritable ? error.cause : error
-    let mayGoOn = primaryCodeOf(reason) === SQLITE.full
+    let canKeepWriting = primaryCodeOf(reason) === SQLITE.full
     // An operator rejects rows of the audit log, say: no change is made without its audit event.
-    mayGoOn ||= error instanceof AuditLogUnwritable && isOwnFault(error.cause)
+    canKeepWriting ||= error instanceof AuditLogUnwritable && isOwnFault(error.cause)
     try {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
     } catch {
-      mayGoOn = false
+      canKeepWriting = false
     }
-    return { message: messageOf(error), mayGoOn }
+    return { message: messageOf(error), canKeepWriting }
   }
 }
 

@@ -8,12 +8,12 @@ export const ROWS_AT_ONCE = 8
  * Runs a statement that inserts a row for several rows at once.
  *
  * Passing a value to SQLite costs about as much as writing it. Rows inserted together usually
- * differ only in their `own` columns; then the common values are passed once.
+ * differ only in a few columns; then the common values are passed once.
  */
 export class SeveralRows {
   readonly #width: number
   /** Column indexes. */
-  readonly #own: readonly number[]
+  readonly #varying: readonly number[]
   readonly #common: readonly number[]
   readonly #any: StatementSync
   readonly #alike: StatementSync
@@ -23,17 +23,19 @@ export class SeveralRows {
   constructor(
     db: DatabaseSync,
     { sql, params }: { readonly sql: string; readonly params: readonly string[] },
-    own: readonly number[],
+    varyingColumns: readonly number[],
   ) {
     const columns = [...params.keys()]
     this.#width = columns.length
-    this.#own = own
-    this.#common = columns.filter((it) => !own.includes(it))
+    this.#varying = varyingColumns
+    this.#common = columns.filter((it) => !varyingColumns.includes(it))
     const one = `VALUES ${rowOf(columns.length)}`
     this.#any = db.prepare(sql.replace(one, rowsOf(columns.length)))
     // Not numbered parameters: for each, Node searches all names.
-    const places = columns.map((it) => (own.includes(it) ? `column${own.indexOf(it) + 1}` : '?'))
-    const select = `SELECT ${places.join(', ')} FROM (${rowsOf(own.length)}) WHERE true`
+    const places = columns.map((it) =>
+      varyingColumns.includes(it) ? `column${varyingColumns.indexOf(it) + 1}` : '?',
+    )
+    const select = `SELECT ${places.join(', ')} FROM (${rowsOf(varyingColumns.length)}) WHERE true`
     this.#alike = db.prepare(sql.replace(one, select))
   }
 
@@ -43,7 +45,7 @@ export class SeveralRows {
     let to = 0
     for (const column of this.#common) this.#values[to++] = values[column]!
     for (let row = 0; row < values.length; row += this.#width) {
-      for (const column of this.#own) this.#values[to++] = values[row + column]!
+      for (const column of this.#varying) this.#values[to++] = values[row + column]!
     }
     return this.#alike.run(...this.#values).changes
   }

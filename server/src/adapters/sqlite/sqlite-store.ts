@@ -86,7 +86,7 @@ import { SqliteCommitQueue, type SqliteQueueOptions } from './commit-queue.ts'
 import { openConnection, UnusableDatabase } from './connection.ts'
 import { holdDataFolder, type DataFolder } from './data-folder.ts'
 import { definitionReader } from './definition-reader.ts'
-import { HeldBack } from './held-back.ts'
+import { MovedBytesEstimator } from './moved-bytes-estimator.ts'
 import { endClaims, jobReader } from './job-reader.ts'
 import { migrate } from './migrate.ts'
 import { refuseMoved } from './move-mark.ts'
@@ -151,7 +151,7 @@ export class SqliteStore implements Store {
   readonly #usage: UsageReader
   readonly #queue: SqliteCommitQueue
   readonly #sweepLook: SweepLook
-  readonly #held: HeldBack
+  readonly #movedBytes: MovedBytesEstimator
   /** Whether deleted content may still be in the write-ahead log. */
   #swept = false
   #closed: Promise<void> | null = null
@@ -203,7 +203,7 @@ export class SqliteStore implements Store {
     this.reactors = definitionReader(reader, 'reactors', definitionOf)
     this.jobs = jobReader(reader)
     this.#sweepLook = new SweepLook(reader)
-    this.#held = new HeldBack(reader)
+    this.#movedBytes = new MovedBytesEstimator(reader)
     this.auditLog = auditLogReader(reader)
   }
 
@@ -214,7 +214,7 @@ export class SqliteStore implements Store {
 
   commit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {
     this.#swept ||= changes.length > 0 && LEAVES_TRACES.has(changes[0]!.kind)
-    return this.#queue.submit(tenantId, changes, () => this.#held.movedBy(tenantId, changes))
+    return this.#queue.submit(tenantId, changes, () => this.#movedBytes.estimate(tenantId, changes))
   }
 
   async sweep(now: number): Promise<boolean> {

@@ -26,7 +26,7 @@ export interface Statement {
    * Set if the statement may run for several rows at once, which usually differ only in the columns of these indexes.
    * Its `sql` has VALUES with one row of parameters. See SeveralRows.
    */
-  readonly own?: readonly number[]
+  readonly varyingColumns?: readonly number[]
 }
 
 /** An id is sent as 16 bytes if it is a uuid, as text otherwise. */
@@ -137,7 +137,7 @@ const TABLE = {
   insertToken: {
     ...insert('tokens', { tenant: 'id', serial: 'id', ...TOKEN_PARAMS }),
     plain: true,
-    own: columnsOf(
+    varyingColumns: columnsOf(
       { tenant: 'id', serial: 'id', ...TOKEN_PARAMS },
       'serial',
       'data',

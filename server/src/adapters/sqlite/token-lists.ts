@@ -78,7 +78,9 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
 
   return {
     list: async (tenantId, query, page) => {
-      const everything = isEverything(query) ? atOnce(() => listAll(tenantId, query, page)) : null
+      const everything = isEverything(query)
+        ? inReadTransaction(() => listAll(tenantId, query, page))
+        : null
       return everything ?? (await listMatching(tenantId, query, page))
     },
 
@@ -89,7 +91,7 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
       while (walk.below !== null && found.length < size) {
         if (walk.below !== below) await yieldToOthers()
         const window = { skip: 0, size: size - found.length, count: false }
-        const { rows } = atOnce(() => nextChunk(walk, window))
+        const { rows } = inReadTransaction(() => nextChunk(walk, window))
         found.push(...rows.map(tokenOf))
       }
       return found
@@ -108,7 +110,7 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
     while (walk.below !== null) {
       if (walk.below !== BEYOND) await yieldToOthers()
       const window = { skip: Math.max(0, skip - passed), size: size - items.length, count: true }
-      const { matching, rows } = atOnce(() => nextChunk(walk, window))
+      const { matching, rows } = inReadTransaction(() => nextChunk(walk, window))
       passed += matching
       items.push(...rows.map(tokenOf))
     }
@@ -209,7 +211,7 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
   }
 
   /** Runs `work` in one transaction, so that it sees all of a commit or none of it. */
-  function atOnce<T>(work: () => T): T {
+  function inReadTransaction<T>(work: () => T): T {
     begin.run()
     try {
       return work()

@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import type { TokenReader } from '../../ports/store.ts'
 import type { StoredToken } from '../../ports/stored.ts'
 import { DataCount } from '../../ports/too-much-data.ts'
-import { atOnceIn } from './at-once.ts'
+import { readTransactionOn } from './read-transaction.ts'
 import { packId } from './ids.ts'
 import { columnsUpTo, dataUpTo, tokenOf, tokenOfColumns, type SqliteRow } from './rows.ts'
 import { tokenLists } from './token-lists.ts'
@@ -21,7 +21,7 @@ export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
        AND (expires_at IS NULL OR expires_at > ?) AND ${VISIBLE}
      ORDER BY serial LIMIT 1`,
   )
-  const atOnce = atOnceIn(db)
+  const inReadTransaction = readTransactionOn(db)
   const within = tokenReaderWithin(db)
 
   /** Finds a token; its data is null if longer than `bytesMax`. */
@@ -49,14 +49,14 @@ export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
         const token = find(tenant, ids[0]!, count.left)
         return token === null ? [] : count.gather([token])
       }
-      return atOnce(() => {
+      return inReadTransaction(() => {
         const look = lookWithin(tenant, transactionId)
         return count.gather(each(ids, (id) => look(id, count.left)))
       })
     },
 
     known: async (tenantId, ids, transactionId) =>
-      atOnce(() => {
+      inReadTransaction(() => {
         const look = lookWithin(packId(tenantId), transactionId)
         return [...new Set(ids)].filter((id) => look(id, NOTHING) !== null)
       }),
@@ -68,7 +68,7 @@ export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
         const row = byFingerprint.get(count.left, tenant, type, fingerprint, now)
         return row === undefined ? null : count.gather([tokenOf(row)])[0]!
       }
-      return atOnce(() => {
+      return inReadTransaction(() => {
         const number = within.numberOf(tenant, transactionId)
         if (number === null) return null
         const duplicate = within.findDuplicate(tenant, { type, fingerprint }, now, {

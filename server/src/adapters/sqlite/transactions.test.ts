@@ -94,7 +94,7 @@ describe('after a restart', () => {
     assert.equal(countIn(folder, 'units'), 1)
   })
 
-  test('what was past its end while nobody was there is swept', async (t) => {
+  test('what ended while the store was closed is swept', async (t) => {
     const folder = freshFolder(t)
     const store = await openStore(t, { folder })
     await succeed(store, TENANT, [insert(token(1, { expiresAt: NOW + 1 })), begin(7)])

@@ -116,7 +116,7 @@ test('what was never finished does not move, and nothing of it is found', async 
   }
 })
 
-test('a source is not written to, and nobody else has it', async (t) => {
+test('a source is not written to, and no other process can open it', async (t) => {
   const folder = freshFolder(t)
   await (await openStore(t, { folder })).close()
   const source = openVaultSource(folder)

@@ -9,9 +9,9 @@ test('an order arrives, and what is said about it comes back in order', async (t
   for (const folder of [temporaryFolder(t), join(temporaryFolder(t), 'long'.repeat(30))]) {
     mkdirSync(folder, { recursive: true })
     const heard: unknown[] = []
-    const orders = await takeOrders(folder, async (order, tell) => {
-      tell({ order })
-      tell({ n: 2 })
+    const orders = await takeOrders(folder, async (order, report) => {
+      report({ order })
+      report({ n: 2 })
     })
     assert.equal(statSync(join(folder, 'symbolon.sock')).mode & 0o777, 0o600)
     assert.equal(await giveOrder(folder, { do: 'it' }, (it) => heard.push(it)), true)
@@ -24,9 +24,9 @@ test('an order arrives, and what is said about it comes back in order', async (t
 test('giveOrder() throws what could not be done, and when the service goes away meanwhile', async (t) => {
   const folder = temporaryFolder(t)
   const { promise: never } = Promise.withResolvers<void>()
-  const orders = await takeOrders(folder, async (order, tell) => {
+  const orders = await takeOrders(folder, async (order, report) => {
     if (order === null) throw new Error('not that')
-    tell({})
+    report({})
     await never
   })
   await assert.rejects(
@@ -37,7 +37,7 @@ test('giveOrder() throws what could not be done, and when the service goes away 
   await assert.rejects(left, /The service stopped/)
 })
 
-test('giveOrder() is false where nobody listens, also after one that was killed', async (t) => {
+test('giveOrder() is false where no server listens, also after one that was killed', async (t) => {
   const folder = temporaryFolder(t)
   assert.equal(await giveOrder(folder, {}, () => {}), false)
   const orders = await takeOrders(folder, async () => {})

@@ -8,8 +8,8 @@ import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
-/** Runs a command; `tell` reports progress to the sender. */
-export type Listener = (order: unknown, tell: (news: object) => void) => Promise<void>
+/** Runs a command; `report` sends its progress to the sender. */
+export type Listener = (order: unknown, report: (news: object) => void) => Promise<void>
 
 interface LastWord {
   readonly done: boolean

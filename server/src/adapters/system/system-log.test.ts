@@ -94,7 +94,7 @@ test('at most 128 lines wait to be rendered, and at most 64 Ki characters', (t) 
   }
 })
 
-test('long lines are all there where somebody reads them', async (t) => {
+test('long lines are all there where a process reads them', async (t) => {
   const { log, parsed, size } = openLog(t, { waitingCharsMax: 256 * KiB })
   const text = 'x'.repeat(60 * KiB)
   for (let count = 0; count < 20; count++) {
@@ -119,7 +119,7 @@ test('a line that cannot be rendered is counted, and costs no other and no proce
   )
 })
 
-test('what cannot be rendered is told of, even if nothing else is', async (t) => {
+test('what cannot be rendered is reported, even if nothing else is', async (t) => {
   const { log, parsed } = openLog(t)
   log.info('cannot', { field: 1n as never })
   assert.deepEqual(

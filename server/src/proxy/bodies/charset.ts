@@ -114,7 +114,7 @@ const IS_EBCDIC =
 const EBCDIC_BRACES = [0xc0, 0x43, 0x9c, 0x44, 0x51, 0x8e, 0x48]
 
 /** Whether `bytes` may contain two opening braces that the character set `label` does not encode as two ASCII bytes. */
-export function mayHoldOddBraces(bytes: Buffer, label: string): boolean {
+export function mayHoldNonAsciiBraces(bytes: Buffer, label: string): boolean {
   const name = label.toLowerCase()
   if (IS_EBCDIC.test(name)) return hasEbcdicBraces(bytes)
   return IS_UTF7.test(name) && hasShiftedBrace(bytes)

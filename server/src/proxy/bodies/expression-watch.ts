@@ -4,8 +4,8 @@ import { delimiterOf, parseHeaderSection } from './multipart.ts'
 import {
   mayHoldExpression,
   mayHoldExpressionInAnyPart,
-  mayHoldOddExpression,
-  ODD_OPENING_BYTES_MAX,
+  mayHoldNonAsciiExpression,
+  NON_ASCII_OPENING_BYTES_MAX,
 } from './openings.ts'
 
 /**
@@ -21,7 +21,7 @@ export class ExpressionWatch {
   constructor(contentType: string | undefined) {
     const type = parseContentType(contentType)
     const delimiter = type.kind === 'multipart' ? delimiterOf(type.boundary) : null
-    this.#watch = delimiter === null ? new StretchWatch(type) : new PartsWatch(delimiter)
+    this.#watch = delimiter === null ? new WholeBodyWatch(type) : new MultipartWatch(delimiter)
   }
 
   /** Returns whether an expression was seen so far. */
@@ -32,7 +32,7 @@ export class ExpressionWatch {
 }
 
 /** Watches a body that has no parts. */
-class StretchWatch {
+class WholeBodyWatch {
   readonly #type: ContentType
   #tail: Buffer = Buffer.alloc(0)
 
@@ -41,16 +41,17 @@ class StretchWatch {
   }
 
   see(chunk: Buffer): boolean {
-    const border = Buffer.concat([this.#tail, chunk.subarray(0, ODD_OPENING_BYTES_MAX - 1)])
-    this.#tail = Buffer.concat([this.#tail, chunk.subarray(1 - ODD_OPENING_BYTES_MAX)]).subarray(
-      1 - ODD_OPENING_BYTES_MAX,
-    )
-    return mayPass(border, this.#type) || mayPass(chunk, this.#type)
+    const border = Buffer.concat([this.#tail, chunk.subarray(0, NON_ASCII_OPENING_BYTES_MAX - 1)])
+    this.#tail = Buffer.concat([
+      this.#tail,
+      chunk.subarray(1 - NON_ASCII_OPENING_BYTES_MAX),
+    ]).subarray(1 - NON_ASCII_OPENING_BYTES_MAX)
+    return mayHoldAnyExpression(border, this.#type) || mayHoldAnyExpression(chunk, this.#type)
   }
 }
 
 /** Watches a multipart body: follows the delimiters and inspects the parts that are read. */
-class PartsWatch {
+class MultipartWatch {
   readonly #delimiter: Buffer
   /** Bytes not decided yet: the header section of a part, or a possible start of a delimiter. */
   #pending: Buffer = Buffer.from('\r\n')
@@ -76,10 +77,10 @@ class PartsWatch {
   #passBy(type: ContentType): boolean | 'more' {
     const end = this.#lost ? -1 : this.#pending.indexOf(this.#delimiter)
     const content = end < 0 ? this.#pending : this.#pending.subarray(0, end)
-    if (mayPass(content, type)) return true
+    if (mayHoldAnyExpression(content, type)) return true
     if (end < 0) {
       this.#pending = this.#pending.subarray(
-        1 - Math.max(this.#delimiter.length, ODD_OPENING_BYTES_MAX),
+        1 - Math.max(this.#delimiter.length, NON_ASCII_OPENING_BYTES_MAX),
       )
       return false
     }
@@ -114,7 +115,7 @@ class PartsWatch {
 /** The type of a body or a part whose own parts are not known. */
 const MULTIPART: ContentType = { kind: 'multipart', charset: null, boundary: '' }
 
-function mayPass(bytes: Buffer, type: ContentType): boolean {
+function mayHoldAnyExpression(bytes: Buffer, type: ContentType): boolean {
   if (type.kind === 'multipart') return mayHoldExpressionInAnyPart(bytes)
-  return mayHoldExpression(bytes, type.kind) || mayHoldOddExpression(bytes, type)
+  return mayHoldExpression(bytes, type.kind) || mayHoldNonAsciiExpression(bytes, type)
 }

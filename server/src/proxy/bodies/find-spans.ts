@@ -11,7 +11,11 @@ import {
 } from './replacement-span.ts'
 import { findInJson } from './json.ts'
 import { splitParts } from './multipart.ts'
-import { mayHoldExpression, mayHoldExpressionInAnyPart, mayHoldOddExpression } from './openings.ts'
+import {
+  mayHoldExpression,
+  mayHoldExpressionInAnyPart,
+  mayHoldNonAsciiExpression,
+} from './openings.ts'
 import { findInBrokenJson, findInText } from './text.ts'
 import { declaredLabel, findInXml } from './xml.ts'
 
@@ -38,7 +42,7 @@ export function findSpans(bytes: Buffer, type: ContentType, context: Context): F
     if (charset === null) throw unsafe(context, labelOf(bytes, type))
     return { spans: findByKind(bytes, type, { ...context, charset }), unread: false }
   }
-  if (mayHoldOddExpression(bytes, type)) throw unsafe(context, labelOf(bytes, type))
+  if (mayHoldNonAsciiExpression(bytes, type)) throw unsafe(context, labelOf(bytes, type))
   return NOTHING
 }
 

@@ -1,4 +1,4 @@
-import { mayHoldOddBraces } from './charset.ts'
+import { mayHoldNonAsciiBraces } from './charset.ts'
 import type { BodyKind, ContentType } from './content-type.ts'
 
 /** The escaped spellings of the braces that open an expression. */
@@ -28,17 +28,17 @@ const OPENINGS: Readonly<Record<BodyKind, Opening | 'plain' | null>> = {
 export const OPENING_BYTES_MAX = String.raw`\u007b\u007b`.length
 
 /** Length in bytes of the longest spelling of the braces in any character set: four per character. */
-export const ODD_OPENING_BYTES_MAX = 4 * OPENING_BYTES_MAX
+export const NON_ASCII_OPENING_BYTES_MAX = 4 * OPENING_BYTES_MAX
 
 /**
  * Whether text with braces that are not ASCII bytes may hold an expression: in UTF-16 or UTF-32, whatever the label says,
  * or in the character set of the label.
  */
-export function mayHoldOddExpression(bytes: Buffer, { kind, charset }: ContentType): boolean {
+export function mayHoldNonAsciiExpression(bytes: Buffer, { kind, charset }: ContentType): boolean {
   if (OPENINGS[kind] === null || kind === 'unstated') return false
   return (
     (bytes.includes(0) && mayHoldExpression(withoutNulls(bytes), kind)) ||
-    (charset !== null && !IGNORES_CHARSET.has(kind) && mayHoldOddBraces(bytes, charset))
+    (charset !== null && !IGNORES_CHARSET.has(kind) && mayHoldNonAsciiBraces(bytes, charset))
   )
 }
 

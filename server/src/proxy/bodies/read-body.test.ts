@@ -11,7 +11,7 @@ import {
 } from '../../base/limits.ts'
 import { CostBudget } from '../../expressions/template.ts'
 import type { TokenReference } from '../../tokens/token-references.ts'
-import { atOnce, readBody } from './read-body.ts'
+import { runToCompletion, readBody } from './read-body.ts'
 
 const EVALUATION_CONTEXT = { random: { bytes: (length: number) => new Uint8Array(length) } }
 
@@ -25,7 +25,9 @@ function render(
   type: string | undefined,
   valueOf: (reference: TokenReference) => Json,
 ): Buffer {
-  return atOnce(readBody(Buffer.from(body as string), type).render(EVALUATION_CONTEXT, valueOf))
+  return runToCompletion(
+    readBody(Buffer.from(body as string), type).render(EVALUATION_CONTEXT, valueOf),
+  )
 }
 
 describe('readBody() gives what is documented', () => {
@@ -165,7 +167,7 @@ test('readBody() returns the very same bytes when there is no expression in them
     const body = readBody(bytes, type)
     assert.deepEqual(body.references, [])
     assert.equal(
-      atOnce(body.render(EVALUATION_CONTEXT, () => assert.fail('nothing is referenced'))),
+      runToCompletion(body.render(EVALUATION_CONTEXT, () => assert.fail('nothing is referenced'))),
       bytes,
     )
   }
@@ -326,12 +328,12 @@ describe('no expression is forwarded as it is without a word', () => {
     ],
   ]
   for (const [name, type, body] of marked) {
-    test(`${name}: the caller is told that it was not read`, () => {
+    test(`${name}: the caller gets a notice that it was not read`, () => {
       assert.equal(readBody(Buffer.from(body), type).unread, true)
     })
   }
 
-  test('of files and images nothing is told', () => {
+  test('for files and images there is no notice', () => {
     const file =
       'Content-Disposition: form-data; name=a; filename=b\r\nContent-Transfer-Encoding: base64'
     for (const headerSection of [file, 'Content-Type: image/png']) {
@@ -439,7 +441,7 @@ test('no value ends a section of XML where there is none, not even with what is 
   assert.equal(rendered('<a>{{x}}></a>', { x: long }), `<a>${long}></a>`)
 })
 
-test('a name may stand in broken JSON, for nobody is sent it', () => {
+test('a name may stand in broken JSON, which no destination gets', () => {
   const read = readBody(Buffer.from('{"a": "{{x}}", b: {{y}},}'), 'application/json')
   const outline = read.outline(({ id }) => `[token ${id}]`).toString()
   assert.equal(outline, '{"a": "[token x]", b: [token y],}')
@@ -502,7 +504,7 @@ describe('what a body may have is bounded', () => {
   test('what is written in all', () => {
     const body = readBody(Buffer.from(JSON.stringify(Array(8).fill('{{x}}'))), 'application/json')
     const filled = (length: number): Buffer =>
-      atOnce(body.render(EVALUATION_CONTEXT, () => '"'.repeat(length)))
+      runToCompletion(body.render(EVALUATION_CONTEXT, () => '"'.repeat(length)))
     // Each quote takes two bytes, plus two for the string.
     const most = RENDERED_BODY_BYTES_MAX / 8 / 2 - 1
     assert.equal(filled(most).length, RENDERED_BODY_BYTES_MAX + 9)
@@ -512,7 +514,7 @@ describe('what a body may have is bounded', () => {
   test('what expressions do together', () => {
     const body = readBody(Buffer.from('{{x}}{{x}}'), 'text/plain')
     const rendered = (shown: number): Buffer =>
-      atOnce(
+      runToCompletion(
         body.render(
           { ...EVALUATION_CONTEXT, costBudget: new CostBudget(1_000, shown) },
           () => 'four',

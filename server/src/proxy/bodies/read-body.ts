@@ -71,7 +71,7 @@ export function readBody(bytes: Buffer, contentType: string | undefined): ReadBo
       const outlined = render(bytes, named, delimiter, ({ parts }) =>
         parts.map((it) => (typeof it === 'string' ? it : textOf(it))).join(''),
       )
-      return atOnce(outlined)
+      return runToCompletion(outlined)
     },
   }
 }
@@ -81,7 +81,7 @@ function writeName({ write }: ReplacementSpan, name: Json): Buffer | null {
 }
 
 /** Runs `work` to its end without yielding, and returns its result. */
-export function atOnce<Result>(work: Generator<void, Result>): Result {
+export function runToCompletion<Result>(work: Generator<void, Result>): Result {
   for (;;) {
     const { done, value } = work.next()
     if (done === true) return value

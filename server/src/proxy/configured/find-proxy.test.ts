@@ -13,7 +13,7 @@ import { setUp } from '../../access/set-up.ts'
 import type { RequestContext } from '../../base/access.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { PROXY_KEY_CHARS_MAX } from '../../base/limits.ts'
-import { authorizeInvocation } from './authorize-invocation.ts'
+import { authorizeProxyInvocation } from './authorize-proxy-invocation.ts'
 import { createProxy } from './create-proxy.ts'
 import { deleteProxy } from './delete-proxy.ts'
 import { anonymousOf, findProxy, type FoundProxy } from './find-proxy.ts'
@@ -62,7 +62,7 @@ describe('findProxy()', () => {
     assert.equal(await findProxy(world, second.key), null)
   })
 
-  test('finds nothing by a key that somebody wrote into the store', async () => {
+  test('finds nothing by a key that an attacker wrote into the store', async () => {
     const { world, make } = await stage()
     const { id, tenantId } = await make('first')
     const stored = (await world.store.proxies.find(tenantId, id))!
@@ -85,7 +85,7 @@ describe('findProxy()', () => {
   })
 })
 
-describe('authorizeInvocation()', () => {
+describe('authorizeProxyInvocation()', () => {
   const proxy: FoundProxy = {
     id: '01945d00-0000-4000-8000-0000000000f0',
     tenant: {
@@ -108,7 +108,7 @@ describe('authorizeInvocation()', () => {
     for (const it of [null, proxy, { ...proxy, requireAuth: true }]) {
       for (const permission of ['token:use', 'proxy:invoke'] as const) {
         const context = contextWith({ permissions: [permission] })
-        authorizeInvocation(context, 'a.example', it)
+        authorizeProxyInvocation(context, 'a.example', it)
         assert.deepEqual(eventsOf(context), [
           [true, 'proxy', 'invoke', 'a.example', it === null ? [] : [proxy.id]],
         ])
@@ -116,10 +116,10 @@ describe('authorizeInvocation()', () => {
     }
   })
 
-  test('refuses and records whoever lacks the permission', () => {
+  test('refuses and records a caller without the permission', () => {
     for (const it of [null, proxy]) {
       const context = contextWith({ permissions: ['token:read'] })
-      const call = () => authorizeInvocation(context, 'a.example', it)
+      const call = () => authorizeProxyInvocation(context, 'a.example', it)
       assert.throws(call, { code: 'permission_missing' })
       assert.deepEqual(eventsOf(context), [
         [false, 'proxy', 'invoke', 'a.example', it === null ? [] : [proxy.id]],
@@ -127,13 +127,13 @@ describe('authorizeInvocation()', () => {
     }
   })
 
-  test('lets nobody pass that has no key, but to a proxy that asks for none, and records it', () => {
+  test('lets a caller without a key use only a proxy that asks for none, and records it', () => {
     const context = anonymous()
-    authorizeInvocation(context, 'a.example', proxy)
+    authorizeProxyInvocation(context, 'a.example', proxy)
     assert.deepEqual(eventsOf(context), [[true, 'proxy', 'invoke', 'a.example', [proxy.id]]])
     const others = [null, { ...proxy, requireAuth: true }, { ...proxy, id: proxy.tenant.id }]
     for (const it of others) {
-      assert.throws(() => authorizeInvocation(anonymous(), 'a.example', it), {
+      assert.throws(() => authorizeProxyInvocation(anonymous(), 'a.example', it), {
         code: 'permission_missing',
       })
     }

@@ -90,7 +90,7 @@ async function deliveryOf(
   world: DeliveryWorld,
   tenantId: string,
   job: StoredJob,
-  { callbackUrl, asker: initiator, traceId }: JobState,
+  { callbackUrl, initiator, traceId }: JobState,
   answer: Answer,
   product: string,
 ) {

@@ -37,7 +37,7 @@ export function refuseWithoutApplication({ config, application }: OpenReactor): 
  *
  * Throws `reactor_application_gone`.
  */
-export async function makerOf(
+export async function tokenCreatorContext(
   world: Pick<World, 'clock' | 'store'>,
   context: RequestContext,
   { reactor, config }: OpenReactor,

@@ -24,7 +24,7 @@ export interface Prepared {
  *
  * Throws `reactor_not_found`, `permission_missing`.
  */
-export async function authorizeInvocation(
+export async function authorizeReactorInvocation(
   world: Pick<World, 'store'>,
   context: RequestContext,
   id: string,

@@ -7,8 +7,13 @@ import type { Answer } from '../../http/endpoint.ts'
 import type { TokenSettings } from '../../tokens/token-settings.ts'
 import type { World } from '../../ports/world.ts'
 import { acceptWithCallback } from '../jobs/accept.ts'
-import { authorizeInvocation, endOfResult, prepare, refuseWithoutCapacity } from './prepare.ts'
-import { finish, run } from './run.ts'
+import {
+  authorizeReactorInvocation,
+  endOfResult,
+  prepare,
+  refuseWithoutCapacity,
+} from './prepare.ts'
+import { answerWithResult, runReactor } from './run-reactor.ts'
 import { parseReact } from './wire.ts'
 
 export interface Invocation {
@@ -35,7 +40,7 @@ export async function react(
   context: RequestContext,
   { id, body, ephemeralKeys, settings }: Invocation,
 ): Promise<Answer> {
-  const reactor = await authorizeInvocation(world, context, id)
+  const reactor = await authorizeReactorInvocation(world, context, id)
   const asked = parseReact(body, context.plan)
   if (asked.callbackUrl !== null) {
     return await acceptWithCallback(world, context, reactor, asked, asked.callbackUrl, settings)
@@ -46,9 +51,12 @@ export async function react(
   // A result computed from a security code must not be kept longer than the code.
   if (context.replay !== null && until !== null) context.replay.until = until
   await commit(world, context, [])
-  const told = await run(world, context, prepared, {
+  const outcome = await runReactor(world, context, prepared, {
     ephemeralKeys,
     timeoutMs: REACTOR_TIMEOUT_MS,
   })
-  return told.answer ?? (await finish(world, context, prepared.opened, told.result, settings))
+  return (
+    outcome.answer ??
+    (await answerWithResult(world, context, prepared.opened, outcome.result, settings))
+  )
 }

@@ -17,7 +17,7 @@ async function reopen({ vault }: CallbackStage): Promise<void> {
   assert.equal(await store.commit(vault.tenantId, changes), null)
 }
 
-test('abandonRuns() has every run that waits told of as interrupted, and none run', async () => {
+test('abandonRuns() has every waiting run reported as interrupted, and none run', async () => {
   const stage = await callbackStage()
   const ids = await Promise.all(Array.from({ length: 2 * JOBS_TAKEN + 1 }, () => stage.invoke()))
   await abandonRuns(stage.vault.world.store)

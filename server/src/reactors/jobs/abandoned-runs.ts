@@ -17,7 +17,7 @@ export async function abandonRuns(store: Pick<Store, 'jobs' | 'commit'>): Promis
         return { kind: 'claim-job', id, revision, dueAt: NEVER } as const
       })
       const conflict = await store.commit(tenantId, claims)
-      if (conflict !== null) throw new Error('Somebody else works on the copy')
+      if (conflict !== null) throw new Error('Another process works on the copy')
     }
   }
 }

@@ -12,7 +12,7 @@ import type { TokenSettings } from '../../tokens/token-settings.ts'
 import { EgressFailure, EgressRefusal } from '../../ports/egress.ts'
 import type { StoredReactor } from '../../ports/stored.ts'
 import type { World } from '../../ports/world.ts'
-import { authorizeInvocation, prepare } from '../invocation/prepare.ts'
+import { authorizeReactorInvocation, prepare } from '../invocation/prepare.ts'
 import { parseReactAsync, type AskedRun } from '../invocation/wire.ts'
 import { initiatorOf } from './job-state.ts'
 import { newJob } from './stages.ts'
@@ -51,7 +51,7 @@ export async function reactAsync(
   { id, body }: { readonly id: string; readonly body: Json | undefined },
   settings: TokenSettings,
 ): Promise<Answer> {
-  const reactor = await authorizeInvocation(world, context, id)
+  const reactor = await authorizeReactorInvocation(world, context, id)
   const asked = parseReactAsync(body, context.plan)
   return await accept(world, context, reactor, asked, settings, (requestId) => {
     return {
@@ -87,7 +87,7 @@ async function accept(
     { id, reactorId: reactor.id, now },
     {
       traceId: context.traceId,
-      asker: initiatorOf(context),
+      initiator: initiatorOf(context),
       run: { args, timeoutMs, rerun },
       callbackUrl: callbackUrl?.href ?? null,
       resultUntil: null,

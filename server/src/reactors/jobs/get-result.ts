@@ -25,7 +25,7 @@ export async function getResult(
     throw new ServiceError('reactor_result_not_found')
   }
   const keys = await world.keyring.open(tenantId)
-  const { applicationId, keyId, session } = openJobState(keys, job).asker
+  const { applicationId, keyId, session } = openJobState(keys, job).initiator
   const mine =
     applicationId === context.applicationId && (session === null) === (context.type !== 'session')
   // One application may have many sessions, each for another visitor.

@@ -15,7 +15,7 @@ import type { Initiator, JobState } from './job-state.ts'
 export async function contextOfJob(
   world: Pick<World, 'clock' | 'store'>,
   tenantId: string,
-  { asker: initiator, traceId }: Pick<JobState, 'asker' | 'traceId'>,
+  { initiator, traceId }: Pick<JobState, 'initiator' | 'traceId'>,
 ): Promise<RequestContext> {
   const { applicationId, keyId, session } = initiator
   const grantorId = session?.giverId

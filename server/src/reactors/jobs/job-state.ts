@@ -12,7 +12,7 @@ import type { StoredJob } from '../../ports/jobs.ts'
 
 export interface JobState {
   readonly traceId: string
-  readonly asker: Initiator
+  readonly initiator: Initiator
   /** Null once it has been run, or will not be. */
   readonly run: RunRequest | null
   /** The destination of the result; null if it is fetched. */
@@ -52,7 +52,7 @@ export function initiatorOf(context: RequestContext): Initiator {
 }
 
 export function sealJobState(keys: TenantKeys, id: string, state: JobState): Uint8Array {
-  return keys.seal(sealContextOf(id, 'terms'), new Sensitive(JSON.stringify(state)))
+  return keys.seal(sealContextOf(id, 'terms'), new Sensitive(JSON.stringify(storedOf(state))))
 }
 
 /** Throws if the job was tampered with. */
@@ -60,7 +60,19 @@ export function openJobState(
   keys: TenantKeys,
   { id, terms }: Pick<StoredJob, 'id' | 'terms'>,
 ): JobState {
-  return JSON.parse(keys.open(sealContextOf(id, 'terms'), terms).reveal()) as JobState
+  const { asker, ...state } = JSON.parse(
+    keys.open(sealContextOf(id, 'terms'), terms).reveal(),
+  ) as StoredJobState
+  return { ...state, initiator: asker }
+}
+
+/** As stored, where the initiator has an earlier name. */
+interface StoredJobState extends Omit<JobState, 'initiator'> {
+  readonly asker: Initiator
+}
+
+function storedOf({ initiator, ...state }: JobState): StoredJobState {
+  return { ...state, asker: initiator }
 }
 
 /** The body is stored as the text to send, so that an attempt need not parse what may be megabytes of JSON. */

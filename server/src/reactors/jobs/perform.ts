@@ -10,12 +10,12 @@ import type { StoredJob } from '../../ports/jobs.ts'
 import { withCommit } from '../../ports/with-commit.ts'
 import type { World } from '../../ports/world.ts'
 import {
-  authorizeInvocation,
+  authorizeReactorInvocation,
   endOfResult,
   prepare,
   refuseWithoutCapacity,
 } from '../invocation/prepare.ts'
-import { finish, run } from '../invocation/run.ts'
+import { answerWithResult, runReactor } from '../invocation/run-reactor.ts'
 import { runtimeError } from '../invocation/thrown-error.ts'
 import { renderFailure } from '../invocation/wire.ts'
 import { contextOfJob } from './job-initiator.ts'
@@ -44,17 +44,17 @@ export async function perform(
   performing: Performing,
 ): Promise<void> {
   const state = openJobState(await world.keyring.open(tenantId), job)
-  const task = new Task(world, tenantId, job, state)
+  const claimedJob = new ClaimedJob(world, tenantId, job, state)
   if (state.run === null) throw new Error('Cannot run a job: its arguments are gone')
   if (interrupted && !(state.run.rerun && job.attempts <= JOB_RUNS_MAX)) {
-    await task.finish(renderFailure(INTERRUPTED, 'reactor_interrupted', (it) => it))
+    await claimedJob.finish(renderFailure(INTERRUPTED, 'reactor_interrupted', (it) => it))
     return
   }
   try {
     refuseWithoutCapacity(world, tenantId)
-    await runFor(task, state.run, performing)
+    await runFor(claimedJob, state.run, performing)
   } catch (error) {
-    await task.fail(error)
+    await claimedJob.fail(error)
   }
 }
 
@@ -63,32 +63,32 @@ const INTERRUPTED = runtimeError(
 )
 
 async function runFor(
-  task: Task,
+  claimedJob: ClaimedJob,
   { args, timeoutMs }: RunRequest,
   { ephemeralKeys, tokens }: Performing,
 ): Promise<void> {
-  const { world } = task
-  const context = await task.contextOf()
-  const reactor = await authorizeInvocation(world, context, task.job.reactorId)
+  const { world } = claimedJob
+  const context = await claimedJob.contextOf()
+  const reactor = await authorizeReactorInvocation(world, context, claimedJob.job.reactorId)
   const prepared = await prepare(world, context, reactor, args, tokens)
-  task.endOfResult = endOfResult(prepared.filled)
+  claimedJob.endOfResult = endOfResult(prepared.filled)
   await commit(world, context, [])
-  const told = await run(world, context, prepared, { ephemeralKeys, timeoutMs })
-  if (told.answer !== null) return await task.finish(told.answer)
-  const made = task.finishing()
-  const answer = await finish(
-    { ...world, store: made.store },
+  const outcome = await runReactor(world, context, prepared, { ephemeralKeys, timeoutMs })
+  if (outcome.answer !== null) return await claimedJob.finish(outcome.answer)
+  const finishing = claimedJob.finishWithTokens()
+  const answer = await answerWithResult(
+    { ...world, store: finishing.store },
     context,
     prepared.opened,
-    told.result,
+    outcome.result,
     tokens,
-    made.answered,
+    finishing.answered,
   )
-  if (!made.isDone()) await task.finish(answer)
+  if (!finishing.isDone()) await claimedJob.finish(answer)
 }
 
-/** A job during its claim. */
-class Task {
+/** A job that this worker has claimed, from the claim to its end. */
+class ClaimedJob {
   readonly world: JobWorld
   readonly job: StoredJob
   endOfResult: number | null = null
@@ -116,7 +116,7 @@ class Task {
    * Returns a store that finishes the job in the commit that creates the tokens of its result, so that either both exist or
    * neither.
    */
-  finishing() {
+  finishWithTokens() {
     const { store } = this.world
     let last: Answer | null = null
     let done = false
@@ -129,7 +129,7 @@ class Task {
         }
         const job = await this.#finished(last)
         const conflict = await store.commit(tenantId, [...changes, { kind: 'update-job', job }])
-        if (conflict?.kind === 'job-changed') throw new Error('Somebody else has the job')
+        if (conflict?.kind === 'job-changed') throw new Error('Another worker has the job')
         done = conflict === null
         return conflict
       }),

@@ -45,7 +45,7 @@ const runner = await JailRunner.open({
   wallsTestMsMax: PATIENCE_MS,
 })
 const [jailed, bare] = await Promise.all([behindWalls(), IN_THE_OPEN === '' ? {} : inTheOpen()])
-const last = resultOf(await runner.run(jobOf('last', 'return "healthy"', PATIENCE_MS)))
+const last = resultOf(await runner.run(runOf('last', 'return "healthy"', PATIENCE_MS)))
 const outcome: JailProbeOutcome = { flaw: runner.flaw, bare, jailed, healthy: last === 'healthy' }
 process.stdout.write(JSON.stringify(outcome))
 await runner.close()
@@ -62,8 +62,8 @@ async function behindWalls(): Promise<Record<string, boolean>> {
       done[name] = await AsyncFunction('args', 'require', body)(args, require).then(Boolean, () => false)
     }
     return done`
-  const told = resultOf(await runner.run(jobOf('all at once', all, 20_000)))
-  const done = { ...(told as Record<string, boolean> | null) }
+  const result = resultOf(await runner.run(runOf('all at once', all, 20_000)))
+  const done = { ...(result as Record<string, boolean> | null) }
   for (const it of ATTACKS) done[it.name] ??= await inside.seen(it, inJail)
   return done
 }
@@ -76,12 +76,12 @@ async function inTheOpen(): Promise<Record<string, boolean>> {
 
 async function inJail({ name, code, next, endless }: Attack): Promise<unknown> {
   const timeoutMs = endless === true ? ENDLESS_MS : 20_000
-  const first = await runner.run(jobOf(`attacker ${name}`, code, timeoutMs))
+  const first = await runner.run(runOf(`attacker ${name}`, code, timeoutMs))
   if (next === undefined) return resultOf(first)
-  return resultOf(await runner.run(jobOf(`neighbour ${name}`, next, timeoutMs)))
+  return resultOf(await runner.run(runOf(`neighbour ${name}`, next, timeoutMs)))
 }
 
-function jobOf(
+function runOf(
   tenantId: string,
   body: string,
   timeoutMs: number,

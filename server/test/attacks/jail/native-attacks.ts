@@ -76,7 +76,7 @@ const CALLS: readonly (readonly [name: string, code: string])[] = [
   ['make a pipe with a name', 'did(133, args.folder + "/pipe" + process.pid, 0o10600)'],
   ['set an attribute of a file', 'did(188, args.secretFile, "user.a", "b", 1)'],
   ['cut a file', 'did(76, args.secretFile, args.canary.length)'],
-  ['let nobody end it with the service', 'did(157, 1, 0)'],
+  ['keep it from ending with the service', 'did(157, 1, 0)'],
   ['be looked into', 'did(157, 4, 1)'],
   ['put a filter of its own', 'did(157, 38, 1) && did(444, struct(8, [0, 1]), 8, 0)'],
   ['send signals by a clock', 'did(222, 1, struct(64, [8, 10]), Buffer.alloc(8))'],

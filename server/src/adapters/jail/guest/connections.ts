@@ -62,15 +62,15 @@ export class Connection {
   used(bytes: number): void {
     const amount = Buffer.allocUnsafe(4)
     amount.writeUInt32BE(bytes)
-    this.#tell(FRAME.credit, amount)
+    this.#sendFrame(FRAME.credit, amount)
   }
 
   finish(): void {
-    this.#tell(FRAME.finish)
+    this.#sendFrame(FRAME.finish)
   }
 
   close(): void {
-    this.#tell(FRAME.close)
+    this.#sendFrame(FRAME.close)
     this.#over = true
   }
 
@@ -96,14 +96,14 @@ export class Connection {
       const piece = next.chunk.subarray(0, this.#credit)
       this.#credit -= piece.length
       next.chunk = next.chunk.subarray(piece.length)
-      this.#tell(FRAME.data, piece)
+      this.#sendFrame(FRAME.data, piece)
       if (next.chunk.length > 0) return
       this.#waiting.shift()
       next.done()
     }
   }
 
-  #tell(kind: number, content: Uint8Array = Buffer.alloc(0)): void {
+  #sendFrame(kind: number, content: Uint8Array = Buffer.alloc(0)): void {
     if (!this.#over) this.#send(numberedFrame(kind, this.#number, content))
   }
 }

@@ -9,7 +9,7 @@ import { numberOf } from './visibility.ts'
  * Estimates the data that ending a transaction moves, so that two large ends never share a batch
  * and delay other commits.
  */
-export class HeldBack {
+export class MovedBytesEstimator {
   readonly #looks: Readonly<Record<'committed' | 'rolled_back', StatementSync>>
 
   constructor(db: DatabaseSync) {
@@ -20,7 +20,7 @@ export class HeldBack {
   }
 
   /** Returns about how many bytes a commit moves within the database, beyond those it carries. */
-  movedBy(tenantId: string, changes: readonly Change[]): number {
+  estimate(tenantId: string, changes: readonly Change[]): number {
     let moved = 0
     for (const it of changes) {
       if (it.kind !== 'end-transaction' || it.as === 'expired') continue

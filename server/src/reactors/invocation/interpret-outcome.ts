@@ -1,4 +1,4 @@
-/** Reports a run that did not return: the code's own message, with its input redacted. */
+/** Interprets the outcome of a run. Messages of the code are kept, with its input redacted. */
 import type { Json } from '../../base/json.ts'
 import type { Answer } from '../../http/endpoint.ts'
 import type { ReactorOutcome } from '../../ports/reactor-runner.ts'
@@ -8,26 +8,29 @@ import { readResult, type Result } from './result.ts'
 import { failureOf, runtimeError, trimmed, type Failure } from './thrown-error.ts'
 import { DETAIL_OF_CODE, renderFailure } from './wire.ts'
 
-/** The outcome of a run: its result, or the answer in its place. */
-export type Told =
+/** The result of a run, or the answer if there is none. */
+export type InterpretedOutcome =
   | { readonly result: Result; readonly answer: null }
   | { readonly result: null; readonly answer: Answer }
 
 /** `timeoutMs` is the limit of the run; `secrets` is called only if the report could contain them. */
-export function tell(
+export function interpretOutcome(
   outcome: ReactorOutcome,
   timeoutMs: number,
   secrets: () => readonly Json[],
-): Told {
-  const told = read(outcome, timeoutMs)
-  if ('detail' in told) {
-    return { result: null, answer: renderFailure(told, codeOf(outcome), redactor(secrets())) }
+): InterpretedOutcome {
+  const interpreted = interpret(outcome, timeoutMs)
+  if ('detail' in interpreted) {
+    return {
+      result: null,
+      answer: renderFailure(interpreted, codeOf(outcome), redactor(secrets())),
+    }
   }
-  if ('status' in told) return { result: null, answer: told }
-  return { result: told, answer: null }
+  if ('status' in interpreted) return { result: null, answer: interpreted }
+  return { result: interpreted, answer: null }
 }
 
-function read(outcome: ReactorOutcome, timeoutMs: number): Result | Answer | Failure {
+function interpret(outcome: ReactorOutcome, timeoutMs: number): Result | Answer | Failure {
   switch (outcome.kind) {
     case 'returned': {
       const result = readResult(outcome.result)
@@ -52,7 +55,7 @@ function read(outcome: ReactorOutcome, timeoutMs: number): Result | Answer | Fai
     case 'died':
       return runtimeError('The reactor ended without an answer.')
     default:
-      throw new TypeError('Cannot tell: a run ended in no known way', {
+      throw new TypeError('Cannot interpret the outcome of a run: its kind is unknown', {
         cause: outcome satisfies never,
       })
   }

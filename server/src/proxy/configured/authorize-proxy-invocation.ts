@@ -8,7 +8,7 @@ import type { FoundProxy } from './find-proxy.ts'
  *
  * Anonymous callers may invoke a proxy that requires no API key, and have no other permission. Throws `permission_missing`.
  */
-export function authorizeInvocation(
+export function authorizeProxyInvocation(
   context: RequestContext,
   destination: string,
   proxy: FoundProxy | null,

@@ -11,7 +11,7 @@ import { readingEvaluationContext } from './shown-tokens.ts'
  * Bounds the token data one request reads. A small read is done at once; a large one is discarded and repeated with one of
  * the tenant's slots for large reads.
  */
-export class Reading {
+export class ReadBudget {
   readonly #context: Pick<RequestContext, 'quota'>
   readonly #sends: boolean
   #bytes = 0

@@ -8,16 +8,16 @@ import { ServiceError } from '../../base/service-error.ts'
 import { ok, type Answer } from '../../http/endpoint.ts'
 import type { TokenSettings } from '../../tokens/token-settings.ts'
 import { tokenize } from '../../tokens/tokenize.ts'
-import { RunnerUnavailable } from '../../ports/reactor-runner.ts'
+import { RunnerUnavailable, type SandboxRun } from '../../ports/reactor-runner.ts'
 import type { World } from '../../ports/world.ts'
 import type { OpenReactor } from '../wire.ts'
-import { issueEphemeralKey, makerOf } from './acting.ts'
+import { issueEphemeralKey, tokenCreatorContext } from './acting.ts'
 import { unavailable, type Prepared } from './prepare.ts'
 import type { Result } from './result.ts'
-import { tell, type Told } from './tell.ts'
+import { interpretOutcome, type InterpretedOutcome } from './interpret-outcome.ts'
 
 /** Runs the code. Throws `reactors_busy` or `reactors_unavailable` if it could not start. */
-export async function run(
+export async function runReactor(
   world: Pick<World, 'random' | 'runner'>,
   context: RequestContext,
   { opened, filled }: Prepared,
@@ -25,10 +25,10 @@ export async function run(
     ephemeralKeys,
     timeoutMs,
   }: { readonly ephemeralKeys: EphemeralKeys; readonly timeoutMs: number },
-): Promise<Told> {
+): Promise<InterpretedOutcome> {
   const { code, configuration } = opened.config
   const ephemeralKey = issueEphemeralKey(world, context, opened, ephemeralKeys)
-  const job = {
+  const sandboxRun: SandboxRun = {
     tenantId: context.tenantId,
     reactorId: opened.reactor.id,
     version: String(opened.reactor.revision),
@@ -40,10 +40,10 @@ export async function run(
     timeoutMs,
   }
   try {
-    const outcome = await world.runner.run(job)
+    const outcome = await world.runner.run(sandboxRun)
     const key = ephemeralKey === null ? [] : [ephemeralKey.key.reveal()]
     const secrets = () => [...filled.shown, ...Object.values(configuration), ...key]
-    return tell(outcome, timeoutMs, secrets)
+    return interpretOutcome(outcome, timeoutMs, secrets)
   } catch (cause) {
     throw cause instanceof RunnerUnavailable ? unavailable(cause) : cause
   } finally {
@@ -64,9 +64,9 @@ function allowedDestinationsOfCode(
 
 /**
  * Creates the tokens requested by the code and answers; `answered` receives the answer before it is committed together
- * with them. Throws what makerOf() and tokenize() throw.
+ * with them. Throws what tokenCreatorContext() and tokenize() throw.
  */
-export async function finish(
+export async function answerWithResult(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
   context: RequestContext,
   opened: OpenReactor,
@@ -76,17 +76,17 @@ export async function finish(
 ): Promise<Answer> {
   const rest = raw === undefined || raw === null ? {} : { raw }
   if (payload === undefined) return ok(rest)
-  const maker = await makerOf(world, context, opened)
+  const creator = await tokenCreatorContext(world, context, opened)
   try {
-    return await tokenize(world, maker, payload, settings, (tokens) => {
+    return await tokenize(world, creator, payload, settings, (tokens) => {
       const answer = ok({ tokens, ...rest })
       answered(answer)
       return answer
     })
   } catch (error) {
     const known = error instanceof ServiceError && error.code === 'store_unavailable'
-    // The refusal concerns the maker of the tokens, not the context that is answered, so it must be recorded here.
-    if (!known && maker.recorded < maker.decisions.length) await commit(world, maker, [])
+    // The refusal concerns the creator of the tokens, not the context that is answered, so it must be recorded here.
+    if (!known && creator.recorded < creator.decisions.length) await commit(world, creator, [])
     throw error
   }
 }
