@@ -158,7 +158,7 @@ describe('PATCH /tokens/{id}: 200', () => {
       assert.equal(reply.status, 200, reply.text)
       return reply.json()['data']
     }
-    const masked = { number: 'XXXXXXXXXXXX4242', expiration_month: 12, expiration_year: null }
+    const masked = { number: 'XXXXXXXXXXXX4242', expiration_month: 12 }
     assert.deepEqual(await shown({ permissions: ['token:update'] }), masked)
     assert.deepEqual(await shown({ type: 'public', permissions: ['token:update'] }), masked)
     assert.deepEqual(await shown({ rules: [rule(1, '/', 'reveal')] }), CARD.data)
