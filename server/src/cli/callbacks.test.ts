@@ -109,7 +109,7 @@ describe('symbolon callbacks', () => {
     const flags = { port: '1' }
     await assert.rejects(
       callbacksList({ flags, words: [], out: () => {}, err: () => {} }),
-      /Say --api-key/,
+      /Pass --api-key/,
     )
   })
 })

@@ -45,7 +45,7 @@ class ServiceClient {
     this.#url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
     const file = flags[KEY_FILE]
     if (file === undefined) {
-      throw new ConfigError(`Say --${KEY_FILE} FILE: a file with a management key in it.`)
+      throw new ConfigError(`Pass --${KEY_FILE} FILE, a file that holds a management key.`)
     }
     this.#apiKey = readApiKey(file)
   }

@@ -53,7 +53,7 @@ export async function openRunner(settings: RunnerSettings): Promise<JailRunner> 
 }
 
 const NO_WALLS =
-  'the level portable has no walls of the kernel: code that means harm gets around it, so run only what you trust'
+  'the level portable has no sandbox of the kernel, and malicious code can escape it: run only code that you trust'
 const BESIDE = 'install them beside the service: reactors that require them fail'
 
 /** Logs each line separately, quoted, whatever it contains. */

@@ -235,7 +235,7 @@ describe('POST /reactors/{id}/react answers', () => {
     assert.deepEqual(runner.ran, [])
   })
 
-  test('503 where there are no walls, and opens no token', async () => {
+  test('503 where there is no sandbox, and opens no token', async () => {
     const { react, runner, token, vault } = await reactorStage()
     runner.level = null
     const before = vault.world.committed.length

@@ -181,7 +181,7 @@ export class JailRunner implements ReactorRunner {
   }
 
   async run(run: SandboxRun): Promise<ReactorOutcome> {
-    if (this.#closed || this.level === null) throw new RunnerUnavailable('There are no walls')
+    if (this.#closed || this.level === null) throw new RunnerUnavailable('The sandbox is not available')
     const release = await this.#queue.acquire(run.tenantId)
     try {
       return await this.#runIn(await this.#processFor(run), run)

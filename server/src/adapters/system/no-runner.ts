@@ -5,7 +5,7 @@ export const NO_RUNNER: ReactorRunner = {
   level: null,
   hasCapacity: () => true,
   run: async () => {
-    throw new RunnerUnavailable('There are no walls to run code behind')
+    throw new RunnerUnavailable('There is no sandbox to run code in')
   },
   close: async () => undefined,
 }

@@ -58,7 +58,7 @@ export async function prepare(
   const references = findTokenReferences({ args })
   const opened = await openReactor(world, context, reactor)
   refuseWithoutApplication(opened)
-  if (world.runner.level === null) throw unavailable(new RunnerUnavailable(NO_WALLS))
+  if (world.runner.level === null) throw unavailable(new RunnerUnavailable(NO_SANDBOX))
   const filled = await fillTokenReferences(world, context, references, {
     permission: 'reactor:invoke',
     tokensMax: REACTOR_TOKENS_MAX,
@@ -81,4 +81,4 @@ export function endOfResult({ tokens }: Filled): number | null {
   return ends.length === 0 ? null : Math.min(...ends)
 }
 
-const NO_WALLS = 'There are no walls to run code behind: reactors are not run'
+const NO_SANDBOX = 'The sandbox is not available, so no reactor runs'
