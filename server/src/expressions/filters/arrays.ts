@@ -5,6 +5,7 @@
  * the own members of the items.
  */
 import { isJsonObject, type Json } from '../../base/json.ts'
+import { DecimalNumber } from '../decimal-number.ts'
 import { FilterError } from '../expression-error.ts'
 import type { EvaluationRun } from '../evaluation-run.ts'
 import { cut, lengthOf, measure, namesOf, textOf } from '../text.ts'
@@ -18,7 +19,6 @@ import {
   type Filter,
   type Parameter,
 } from './filter.ts'
-import { exact, numberOf } from './numbers.ts'
 
 const name = optional<string | null>(text, null)
 
@@ -100,9 +100,10 @@ export const arrayFilters: Readonly<Record<string, Filter>> = {
     return at < 0 ? null : at
   }),
   has: arrayFilter(condition, (items, [name, wanted]) => items.some(meets(name, wanted))),
-  sum: arrayFilter([name], (items, [name]) =>
-    exact(items.reduce<number>((sum, it) => sum + numberOf(keyOf(it, name)), 0)),
-  ),
+  sum: arrayFilter([name], (items, [name], run) => {
+    const values = items.map((it) => keyOf(it, name))
+    return DecimalNumber.sum(values, (chars) => run.spend(chars))
+  }),
   concat: arrayFilter([array], (items, [others], run) => {
     const all = [...items, ...others]
     // References to the same items take little memory here, but much once they are serialized.
@@ -114,7 +115,7 @@ export const arrayFilters: Readonly<Record<string, Filter>> = {
 /** A filter of arrays, which spends for all of their content; `weight` is as for textFilter(). */
 function arrayFilter<const Parameters extends readonly Parameter<unknown>[]>(
   parameters: Parameters,
-  apply: (items: Json[], args: Arguments<Parameters>, run: EvaluationRun) => Json,
+  apply: (items: Json[], args: Arguments<Parameters>, run: EvaluationRun) => Json | DecimalNumber,
   weight = 2,
 ): Filter {
   return filter(parameters, (input, args, run) => {
