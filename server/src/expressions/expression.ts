@@ -1,4 +1,5 @@
 import type { Json } from '../base/json.ts'
+import type { DecimalNumber } from './decimal-number.ts'
 import { NO_FILTERS, readFilters, type FilterChain } from './filters.ts'
 import { parseOperand, type Operand } from './operand.ts'
 import { Reader } from './reader.ts'
@@ -8,6 +9,8 @@ import type { Segment } from './scan.ts'
 /** One `{{ subject | filters }}`. */
 export interface Expression {
   readonly subject: Operand
+  /** A literal number, if the first filter takes it as it is written. */
+  readonly number: DecimalNumber | null
   readonly filters: FilterChain
   /** Position of trailing text that is not part of the language; null if there is none. */
   readonly trailingAt: number | null
@@ -24,10 +27,14 @@ export function parseExpression({ text, start }: Segment): Expression {
   if (reader.atEnd) throw reader.error('expression_empty')
   const subject = parseOperand(reader)
   const filters = reader.accept('|') ? readFilters(reader) : NO_FILTERS
-  return { subject, filters, trailingAt: reader.atEnd ? null : reader.position }
+  const number = (filters.takesDecimals && subject.constant?.number) || null
+  return { subject, number, filters, trailingAt: reader.atEnd ? null : reader.position }
 }
 
 /** Throws FilterError. */
-export function evaluateExpression({ subject, filters }: Expression, run: EvaluationRun): Json {
-  return filters.apply(subject.read(run), run)
+export function evaluateExpression(
+  { subject, number, filters }: Expression,
+  run: EvaluationRun,
+): Json {
+  return filters.apply(number ?? subject.read(run), run)
 }

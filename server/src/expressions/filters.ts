@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Json } from '../base/json.ts'
+import { DecimalNumber } from './decimal-number.ts'
 import { ExpressionError, FilterError } from './expression-error.ts'
 import type { Filter, Parameter, FilterValue } from './filters/filter.ts'
 import { FILTERS } from './filters/registry.ts'
@@ -13,7 +14,9 @@ export interface FilterChain {
   readonly names: readonly string[]
   /** Whether repeated evaluation of the same value may give different results. */
   readonly random: boolean
-  readonly apply: (value: Json, run: EvaluationRun) => Json
+  /** Whether the first filter takes a decimal as such. */
+  readonly takesDecimals: boolean
+  readonly apply: (value: Json | DecimalNumber, run: EvaluationRun) => Json
 }
 
 /**
@@ -48,7 +51,12 @@ export function applyFilters(chain: FilterChain, value: Json, scope: Scope): Jso
   return chain.apply(value, new EvaluationRun(scope, false))
 }
 
-export const NO_FILTERS: FilterChain = { names: [], random: false, apply: (value) => value }
+export const NO_FILTERS: FilterChain = {
+  names: [],
+  random: false,
+  takesDecimals: false,
+  apply: (value) => jsonOf(value),
+}
 
 /** Parses filters and the bars between them; stops at any other token. */
 export function readFilters(reader: Reader): FilterChain {
@@ -63,6 +71,7 @@ export function readFilters(reader: Reader): FilterChain {
   return {
     names: calls.map(({ name }) => name),
     random: calls.some(({ filter }) => filter.random),
+    takesDecimals: calls[0]!.filter.takesDecimals === true,
     apply: calls.length === 1 ? applyOne(calls[0]!) : applyAll(calls),
   }
 }
@@ -105,7 +114,7 @@ function readArguments(reader: Reader): FilterArgument[] {
 }
 
 function literal(value: Json): Operand {
-  return { constant: { value }, read: () => value }
+  return { constant: { value, number: null }, read: () => value }
 }
 
 /** Checks the arguments of a filter; literals are read and validated here, once. */
@@ -144,12 +153,12 @@ function readPaid<T>({ read }: Parameter<T>, value: Json, run: EvaluationRun): T
 }
 
 function readLiteral(
-  { read, readDecimal }: Parameter<unknown>,
-  { value, decimal }: NonNullable<Operand['constant']>,
+  { read, readLiteral: readNumber }: Parameter<unknown>,
+  { value, number }: NonNullable<Operand['constant']>,
   position: number,
 ): unknown {
   try {
-    if (decimal === true && readDecimal !== undefined) return readDecimal(value as number)
+    if (number !== null && readNumber !== undefined) return readNumber(number)
     return read(value, null)
   } catch (error) {
     if (error instanceof FilterError) throw new ExpressionError('argument_invalid', position)
@@ -175,7 +184,9 @@ function applyCall(
   input: FilterValue,
   run: EvaluationRun,
 ): FilterValue {
-  const result = filter.apply(input, argumentsOf(run), run)
+  const taken =
+    input instanceof DecimalNumber && filter.takesDecimals !== true ? input.toDouble() : input
+  const result = filter.apply(taken, argumentsOf(run), run)
   const made = typeof result === 'string' ? result.length : 0
   run.write(CALL + made, made)
   return result
@@ -186,6 +197,7 @@ const CALL = 16
 
 /** Never receives bytes: the parser ensures that a filter that returns bytes is followed by one that takes them. */
 function jsonOf(value: FilterValue): Json {
+  if (value instanceof DecimalNumber) return value.toDouble()
   if (value instanceof Uint8Array) throw new Error('Cannot end an expression: bytes are left over')
   return value
 }

@@ -234,7 +234,19 @@ describe('costly expressions end soon', () => {
     ],
     ["{{ data | pad_left: 5000000, 'x' | append: data | append: data }}", megabytes, WORK],
     ['{{ data | alias_preserve_length }}', megabytes, WORK],
+    ['{{ data | sum }}', numbers.map((it) => it / 7), WORK],
+    ['{{ data | sum }}', numbers, [2 * 300_000, EXPRESSION_WORK_CHARS_MAX]],
+    // Each sum has digits from one end of the range to the other.
+    ['{{ data | sum }}', numbers.slice(0, 20_000).flatMap(() => ['1e399', '1e-399']), WORK],
+    [repeated('{{ data.a | modulo: data.b }}'), { a: '1e399', b: '7e-399' }, [500_000, 1_500_000]],
+    [
+      "{{ data.list | where: 'm', data.m }}",
+      { list: [{ m: members }, { m: members }], m: members },
+      WORK,
+    ],
+    ['{{ data | first }}{{ data | last }}', megabytes, [2 * LOOK_CHARS_MIN, 100]],
     ['{{ data | truncatewords: 3 }}', ' a'.repeat(2 * MiB), WORK],
+    ['{{ data | truncatewords: 3 }}', `a${' '.repeat(MiB)}b`, [8 * MiB, EXPRESSION_WORK_CHARS_MAX]],
     ["{{ data | json: '$..[?@..[?@..[?@..name]]]' }}", records, WORK],
     ["{{ data | json: '$[?count($..*) == 1]' }}", records, WORK],
     // Each differs in length from the whole, so their content is not compared.

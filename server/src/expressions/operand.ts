@@ -1,12 +1,13 @@
 import type { Json } from '../base/json.ts'
+import { DecimalNumber } from './decimal-number.ts'
 import type { Reader } from './reader.ts'
 import type { EvaluationRun, Variables } from './evaluation-run.ts'
 import { lengthOf } from './text.ts'
 
 /** The subject of an expression, or an argument of a filter: a path into the data, or a literal. */
 export interface Operand {
-  /** The value of a literal, and whether it is a number with a decimal point. */
-  readonly constant?: { readonly value: Json; readonly decimal?: boolean }
+  /** The value of a literal, and a number also as it is written. */
+  readonly constant?: { readonly value: Json; readonly number: DecimalNumber | null }
   readonly read: (run: EvaluationRun) => Json
 }
 
@@ -26,7 +27,7 @@ export function parseOperand(reader: Reader): Operand {
   const text = reader.quoted()
   if (text !== null) return constant(text)
   const number = reader.match(NUMBER)
-  if (number !== null) return constant(Number(number), number.includes('.'))
+  if (number !== null) return constant(Number(number), DecimalNumber.fromLiteral(number))
   const name = reader.match(NAME)
   if (name === null) throw reader.error('subject_invalid')
   if (name === 'true' || name === 'false') return constant(name === 'true')
@@ -51,8 +52,8 @@ function parseSteps(reader: Reader): (string | number)[] {
   }
 }
 
-function constant(value: Json, decimal = false): Operand {
-  return { constant: { value, decimal }, read: () => value }
+function constant(value: Json, number: DecimalNumber | null = null): Operand {
+  return { constant: { value, number }, read: () => value }
 }
 
 function pathOf(variable: string, steps: readonly (string | number)[]): Operand {

@@ -5,9 +5,10 @@
  * the own members of the items.
  */
 import { isJsonObject, type Json } from '../../base/json.ts'
+import { DecimalNumber } from '../decimal-number.ts'
 import { FilterError } from '../expression-error.ts'
 import type { EvaluationRun } from '../evaluation-run.ts'
-import { cut, lengthOf, measure, namesOf, textOf } from '../text.ts'
+import { charactersOf, cut, lengthOf, measure, namesOf, textOf } from '../text.ts'
 import {
   any,
   filter,
@@ -18,7 +19,6 @@ import {
   type Filter,
   type Parameter,
 } from './filter.ts'
-import { exact, numberOf } from './numbers.ts'
 
 const name = optional<string | null>(text, null)
 
@@ -45,8 +45,15 @@ export const arrayFilters: Readonly<Record<string, Filter>> = {
     if (Array.isArray(it)) return it.length
     return isJsonObject(it) ? namesOf(it, run).length : 0
   }),
-  first: filter([], (it) => (Array.isArray(it) ? (it[0] ?? null) : null)),
-  last: filter([], (it) => (Array.isArray(it) ? (it.at(-1) ?? null) : null)),
+  // Of a text only its end is looked at, however long it is.
+  first: filter([], (it) => {
+    if (typeof it === 'string') return charactersOf(it.slice(0, 2))[0] ?? ''
+    return Array.isArray(it) ? (it[0] ?? null) : null
+  }),
+  last: filter([], (it) => {
+    if (typeof it === 'string') return charactersOf(it.slice(-2)).at(-1) ?? ''
+    return Array.isArray(it) ? (it.at(-1) ?? null) : null
+  }),
 
   // For a text, characters; for an array, items. A negative start counts from the end.
   slice: filter([integer, optional(integer, 1)], (it, [start, length], run) => {
@@ -89,20 +96,26 @@ export const arrayFilters: Readonly<Record<string, Filter>> = {
   ),
   compact: arrayFilter([name], (items, [name]) => items.filter((it) => keyOf(it, name) !== null)),
   map: arrayFilter([text], (items, [name]) => items.map((it) => keyOf(it, name))),
-  where: arrayFilter(condition, (items, [name, wanted]) => items.filter(meets(name, wanted))),
-  reject: arrayFilter(condition, (items, [name, wanted]) => {
-    const met = meets(name, wanted)
+  where: arrayFilter(condition, (items, [name, wanted], run) =>
+    items.filter(meets(name, wanted, run)),
+  ),
+  reject: arrayFilter(condition, (items, [name, wanted], run) => {
+    const met = meets(name, wanted, run)
     return items.filter((it) => !met(it))
   }),
-  find: arrayFilter(condition, (items, [name, wanted]) => items.find(meets(name, wanted)) ?? null),
-  find_index: arrayFilter(condition, (items, [name, wanted]) => {
-    const at = items.findIndex(meets(name, wanted))
+  find: arrayFilter(
+    condition,
+    (items, [name, wanted], run) => items.find(meets(name, wanted, run)) ?? null,
+  ),
+  find_index: arrayFilter(condition, (items, [name, wanted], run) => {
+    const at = items.findIndex(meets(name, wanted, run))
     return at < 0 ? null : at
   }),
-  has: arrayFilter(condition, (items, [name, wanted]) => items.some(meets(name, wanted))),
-  sum: arrayFilter([name], (items, [name]) =>
-    exact(items.reduce<number>((sum, it) => sum + numberOf(keyOf(it, name)), 0)),
-  ),
+  has: arrayFilter(condition, (items, [name, wanted], run) => items.some(meets(name, wanted, run))),
+  sum: arrayFilter([name], (items, [name], run) => {
+    const values = flat(items.map((it) => keyOf(it, name)))
+    return DecimalNumber.sum(values, (chars) => run.spend(chars))
+  }),
   concat: arrayFilter([array], (items, [others], run) => {
     const all = [...items, ...others]
     // References to the same items take little memory here, but much once they are serialized.
@@ -114,14 +127,19 @@ export const arrayFilters: Readonly<Record<string, Filter>> = {
 /** A filter of arrays, which spends for all of their content; `weight` is as for textFilter(). */
 function arrayFilter<const Parameters extends readonly Parameter<unknown>[]>(
   parameters: Parameters,
-  apply: (items: Json[], args: Arguments<Parameters>, run: EvaluationRun) => Json,
+  apply: (items: Json[], args: Arguments<Parameters>, run: EvaluationRun) => Json | DecimalNumber,
   weight = 2,
 ): Filter {
   return filter(parameters, (input, args, run) => {
     run.spend(measure(input, run) * weight)
-    const items = Array.isArray(input) ? input : input === null ? [] : [input]
+    const items = Array.isArray(input) ? flat(input) : input === null ? [] : [input]
     return apply(items, args, run)
   })
+}
+
+/** Replaces each array in `items` by its items, at any depth: Liquid reads nested arrays as one. */
+function flat(items: Json[]): Json[] {
+  return items.some(Array.isArray) ? ((items as unknown[]).flat(Infinity) as Json[]) : items
 }
 
 /** Returns the item itself, or its own member of that name. */
@@ -131,11 +149,29 @@ function keyOf(item: Json, name: string | null): Json {
 }
 
 /** Whether an item's member equals `wanted`; without `wanted`, whether it exists and is not false. */
-function meets(name: string, wanted: Json): (item: Json) => boolean {
+function meets(name: string, wanted: Json, run: EvaluationRun): (item: Json) => boolean {
+  if (wanted === null) {
+    return (item) => {
+      const value = keyOf(item, name)
+      return value !== null && value !== false
+    }
+  }
+  if (typeof wanted !== 'object') return (item) => keyOf(item, name) === wanted
+  const form = canonical(wanted, run)
   return (item) => {
     const value = keyOf(item, name)
-    return wanted === null ? value !== null && value !== false : value === wanted
+    return typeof value === 'object' && value !== null && canonical(value, run) === form
   }
+}
+
+/** Returns JSON in which equal objects are equal texts, whatever the order of their members. */
+function canonical(value: Json, run: EvaluationRun): string {
+  run.spend(measure(value, run) * SORT)
+  return JSON.stringify(value, (_name, it: Json) =>
+    isJsonObject(it)
+      ? Object.fromEntries(Object.entries(it).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : it,
+  )
 }
 
 /** Sorts numbers before texts before the rest, null last; equal items keep their order. */

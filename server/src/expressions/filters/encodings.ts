@@ -1,5 +1,6 @@
 /** Filters that convert between texts, bytes and their encodings. */
 import { createHmac } from 'node:crypto'
+import type { Json } from '../../base/json.ts'
 import { FilterError } from '../expression-error.ts'
 import type { EvaluationRun } from '../evaluation-run.ts'
 import { textOf } from '../text.ts'
@@ -78,7 +79,7 @@ function encoder(encode: (bytes: Buffer) => string): Filter {
   return {
     parameters: [],
     bytes: 'taken',
-    apply(input, _args, run) {
+    apply(input: Json | Uint8Array, _args, run) {
       if (input === null) throw new FilterError('value_missing')
       if (input instanceof Uint8Array) return encode(Buffer.from(input))
       const text = textOf(input, run)

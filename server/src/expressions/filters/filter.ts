@@ -1,5 +1,6 @@
 import type { Json } from '../../base/json.ts'
 import { EXPRESSION_RESULT_CHARS_MAX } from '../../base/limits.ts'
+import type { DecimalNumber } from '../decimal-number.ts'
 import { FilterError } from '../expression-error.ts'
 import type { EvaluationRun } from '../evaluation-run.ts'
 import { lengthOf, textOf } from '../text.ts'
@@ -18,18 +19,20 @@ export interface Filter {
   readonly random?: true
   /** Whether the filter returns bytes, which only an encoder accepts, or takes them; checked when a chain is parsed. */
   readonly bytes?: 'made' | 'taken'
+  /** Whether it takes a decimal as such; for any other filter it becomes the nearest double. */
+  readonly takesDecimals?: true
 }
 
-/** The value passed between filters; bytes only from a filter that returns them to one that takes them. */
-export type FilterValue = Json | Uint8Array
+/** The value passed between filters; bytes and decimals only from a filter that returns them to one that takes them. */
+export type FilterValue = Json | Uint8Array | DecimalNumber
 
 /** A parameter of a filter. */
 export interface Parameter<T> {
   readonly optional: boolean
   /** Throws `argument_invalid`. `run` is null for a literal, which is read when the template is parsed. */
   readonly read: (value: Json, run: EvaluationRun | null) => T
-  /** Reads a literal with a decimal point, `100.0`, where that differs from one without. */
-  readonly readDecimal?: (value: number) => T
+  /** Reads a literal number as it is written: `100.0` is not an integer. */
+  readonly readLiteral?: (number: DecimalNumber) => T
 }
 
 /** The values read by parameters, in the same order. */

@@ -52,7 +52,7 @@ export const textFilters: Readonly<Record<string, Filter>> = {
   truncatewords: textFilter(
     [optional(integer, 15), optional(text, '...')],
     (it, [words, end]) => {
-      const all = it.trim().split(/\s+/)
+      const all = wordsOf(it)
       const shown = Math.max(words, 1)
       return all.length <= shown ? it : all.slice(0, shown).join(' ') + end
     },
@@ -91,16 +91,32 @@ function split(it: string, separator: string): string[] {
   return parts
 }
 
-/** Opening and closing marks of HTML that is not text. */
-const HTML = [
-  ['<script', '</script>'],
-  ['<style', '</style>'],
-  ['<!--', '-->'],
-  ['<', '>'],
-] as const
+/** Splits at the white space of ASCII, as Liquid does: a no-break space is part of a word. */
+function wordsOf(it: string): string[] {
+  const words = it.split(/[ \t-\r]+/)
+  const start = words[0] === '' ? 1 : 0
+  return words.slice(start, words.at(-1) === '' ? -1 : undefined)
+}
 
-/** Removes tags, comments, scripts and styles. Does not make untrusted text safe to show. */
+/** Opening and closing marks of HTML that is not text. */
+const HTML_BLOCKS = [
+  ['<script', '</script>'],
+  ['<!--', '-->'],
+  ['<style', '</style>'],
+] as const
+const HTML_TAGS = [['<', '>']] as const
+
+/**
+ * Removes comments, scripts and styles, and then tags, as in Liquid: what is left of a tag that held a script is a tag.
+ *
+ * Does not make untrusted text safe to show.
+ */
 function stripHtml(it: string): string {
+  return without(without(it, HTML_BLOCKS), HTML_TAGS)
+}
+
+/** Removes all that is between two marks, and the marks. */
+function without(it: string, marks: readonly (readonly [open: string, close: string])[]): string {
   // A closing mark that was not found once does not occur later either: this keeps the scan linear.
   const nowhere = new Set<string>()
   let kept = ''
@@ -110,7 +126,7 @@ function stripHtml(it: string): string {
     if (opened < 0) return kept + it.slice(position)
     kept += it.slice(position, opened)
     let end = -1
-    for (const [open, close] of HTML) {
+    for (const [open, close] of marks) {
       if (nowhere.has(close) || !it.startsWith(open, opened)) continue
       const found = it.indexOf(close, opened + open.length)
       if (found >= 0) {
@@ -119,7 +135,10 @@ function stripHtml(it: string): string {
       }
       nowhere.add(close)
     }
-    if (end < 0) return kept + it.slice(opened)
+    if (end < 0) {
+      kept += '<'
+      end = opened + 1
+    }
     position = end
   }
 }

@@ -1,5 +1,6 @@
 /** Filters that extract a value from another, or convert its type. */
 import type { Json } from '../../base/json.ts'
+import { numberOf } from '../decimal-number.ts'
 import { FilterError } from '../expression-error.ts'
 import { parseJsonPath, type JsonPath } from '../json-path.ts'
 import type { EvaluationRun } from '../evaluation-run.ts'
@@ -13,7 +14,6 @@ import {
   type Filter,
   type Parameter,
 } from './filter.ts'
-import { numberOf } from './numbers.ts'
 
 /** A literal, never taken from the data: parsed paths are cached, and data must not be. */
 const path: Parameter<JsonPath> = {
