@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as fc from '../../test/kit/fast-check.ts'
-import { parseExpiry } from './expiry.ts'
+import { parseExpiry, readableExpiry } from './expiry.ts'
 
 describe('parseExpiry()', () => {
   for (const [sent, shown, utc] of [
@@ -75,4 +75,17 @@ describe('parseExpiry()', () => {
       ),
     )
   })
+})
+
+test('readableExpiry() shows what an earlier version stored so that typed clients can read it', () => {
+  for (const [stored, shown] of [
+    ['2030-08-26T19:23:57-07:00', '2030-08-26T19:23:57-07:00'],
+    ['2030-12-31T24:00:00+00:00', '2031-01-01T00:00:00+00:00'],
+    ['2030-09-27T10:00:00+14:00', '2030-09-27T10:00:00+14:00'],
+    ['2030-12-31T10:00:00.5+23:59', '2030-12-30T10:01:00.500+00:00'],
+    ['9999-12-31T23:59:59-01:00', '9999-12-31T23:59:59.000+00:00'],
+    ['9999-12-31T24:00:00+14:00', '9999-12-31T10:00:00.000+00:00'],
+  ] as const) {
+    assert.equal(readableExpiry(stored), shown)
+  }
 })

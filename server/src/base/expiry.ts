@@ -6,6 +6,8 @@
  * Source: interface.md, Tokens, Expiry.
  */
 
+import { renderInstant } from './instant.ts'
+
 export interface Expiry {
   /** Epoch milliseconds. */
   readonly at: number
@@ -33,6 +35,21 @@ export function parseExpiry(text: string): Expiry | null {
   const hours = (Number(hour) % 12) + (half!.toUpperCase() === 'PM' ? 12 : 0)
   return expiryOf(`${date}T${String(hours).padStart(2, '0')}:${minute}:${second}`, offset)
 }
+
+/**
+ * Returns `text` in a form that typed clients can read: an earlier version stored hour 24, offsets beyond 14 hours and instants
+ * beyond the year 9999 as they were sent.
+ */
+export function readableExpiry(text: string): string {
+  if (READABLE.test(text)) return text
+  return parseExpiry(text)?.text ?? renderInstant(Math.min(Date.parse(text), LAST_READABLE))
+}
+
+/** What nearly all are; the others are read in full. */
+const READABLE =
+  /^(?!9999-12-31)[1-9]\d{3}-\d\d-\d\dT(?:[01]\d|2[0-3])[\d:.]+[+-](?:0\d|1[0-3]):\d\d$/
+
+const LAST_READABLE = Date.UTC(9999, 11, 31, 23, 59, 59)
 
 /** The form to recommend in errors, which every endpoint accepts. */
 export const EXPIRY_FORM = 'an ISO 8601 date and time, such as 2030-08-26T19:23:57-07:00'

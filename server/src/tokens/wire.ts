@@ -7,6 +7,7 @@ import { z } from 'zod'
 import { CONTAINER_FORM, parseContainer } from '../access/container.ts'
 import { isLongerThan } from '../base/characters.ts'
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
+import { readableExpiry } from '../base/expiry.ts'
 import { renderInstant } from '../base/instant.ts'
 import {
   CONTAINERS_MAX,
@@ -313,7 +314,8 @@ export function renderToken(token: StoredToken, shown: RenderOptions): JsonObjec
   const indexes = details?.['search_indexes'] ?? impliedIndexes(type)
   if (indexes !== undefined) wire['search_indexes'] = [...(indexes as readonly Json[])]
   wire['containers'] = [...token.containers]
-  if (details?.['expires_at'] !== undefined) wire['expires_at'] = details['expires_at']
+  const expiry = details?.['expires_at'] as string | undefined
+  if (expiry !== undefined) wire['expires_at'] = readableExpiry(expiry)
   wire['created_by'] = token.createdBy
   wire['created_at'] = renderInstant(token.createdAt)
   if (token.modifiedBy !== null) wire['modified_by'] = token.modifiedBy

@@ -181,7 +181,8 @@ export class JailRunner implements ReactorRunner {
   }
 
   async run(run: SandboxRun): Promise<ReactorOutcome> {
-    if (this.#closed || this.level === null) throw new RunnerUnavailable('The sandbox is not available')
+    if (this.#closed || this.level === null)
+      throw new RunnerUnavailable('The sandbox is not available')
     const release = await this.#queue.acquire(run.tenantId)
     try {
       return await this.#runIn(await this.#processFor(run), run)
