@@ -109,8 +109,8 @@ async function beginOrGoOn(
   }
   if (mark?.finished === true) {
     throw new Error(
-      `Cannot move ${folder}: it was moved to another database already; remove symbolon.moved in it if that one ` +
-        'is given up',
+      `Cannot move ${folder}: it was moved to another database already; remove symbolon.moved in it if you ` +
+        'have abandoned that database',
     )
   }
   return await begin(folder, source, target)
@@ -144,8 +144,8 @@ async function requireEqual(
   }
   if (unequal.length === 0) return
   throw new Error(
-    `The database does not hold the same as the folder (${unequal.join(', ')}): another program wrote to it; empty it ` +
-      'and begin again',
+    `The database differs from the folder (${unequal.join(', ')}), so another program has written to it; empty it ` +
+      'and start over',
   )
 }
 

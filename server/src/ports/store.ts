@@ -30,8 +30,8 @@ import type { TokenQuery, TokenStretch } from './token-query.ts'
  *
  * A store is trusted to keep data, not to see it: its input is sealed or not secret. Reading is split by entity; all writes go
  * through `commit`, so that a change, its audit events and the answer to replay become durable together. Every method takes the
- * tenant first, except those that identify a tenant or list the deleted ones still to be cleared. store.contract.ts checks this
- * contract for every adapter.
+ * tenant first, except those that identify a tenant, and those of housekeeping and the operator's commands, which list tenants.
+ * store.contract.ts checks this contract for every adapter.
  */
 export interface Store {
   readonly tenants: TenantReader

@@ -4,8 +4,6 @@ import { test } from 'node:test'
 import { documents, readDocument } from '../tidy/docs.ts'
 import { assertNone, PROJECT } from '../tidy/source.ts'
 
-/** Folders that the documents speak of before they are built. */
-
 test('every file and folder of the source that a document names is there', () => {
   const files = globSync('server/{bin,bench,build,src,test}/**/*.{cjs,json,sql,ts}', {
     cwd: PROJECT,

@@ -87,7 +87,7 @@ describe('a database that half a vault is in', () => {
     await interrupt(move, database)
     await query(database, "UPDATE tenants SET name = 'another'")
     const compared = await move()
-    assertRefused(compared, /does not hold the same as the folder \(tenants\)/)
+    assertRefused(compared, /differs from the folder \(tenants\)/)
     assert.match(compared.out, /^tenants .* NOT EQUAL$/m)
     const refused = await runSymbolon(['serve'], {
       SYMBOLON_DATA_DIR: folder,
@@ -127,7 +127,7 @@ describe('symbolon migrate', () => {
     await runSymbolon(['init'], { SYMBOLON_DATA_DIR: beside, SYMBOLON_DATABASE_URL: filled })
     assertRefused(await move({ SYMBOLON_DATABASE_URL: filled }), /it holds a vault already/)
     await query(database, 'CREATE TABLE accounts (a integer)')
-    assertRefused(await move(), /there is a table accounts in it, which is none of ours/)
+    assertRefused(await move(), /it has a table accounts that is not ours/)
     assert.deepEqual(await tablesOf(database), ['accounts'])
     await works(folder)
   })
@@ -162,7 +162,7 @@ describe('symbolon migrate', () => {
       assert.equal(status, 1, `${statement} ${fate}`)
       assert.match(
         err,
-        /^symbolon migrate: The database was lost on the way; .*run the same command again/,
+        /^symbolon migrate: The connection to the database was lost; run the same command again/,
       )
     }
     // Neither side is served until the other knows.

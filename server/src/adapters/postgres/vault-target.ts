@@ -165,7 +165,7 @@ async function refuseStrangers(session: Session): Promise<void> {
   ).map((it) => String(it.table_name))
   if (tables.length === 0 || tables.includes('schema_version')) return
   throw new Error(
-    `Cannot move into the database: there is a table ${tables[0]} in it, which is none of ours; name an empty one`,
+    `Cannot move into the database: it has a table ${tables[0]} that is not ours; name an empty one`,
   )
 }
 
@@ -186,7 +186,7 @@ async function saying<Result>(work: () => Promise<Result>): Promise<Result> {
   } catch (error) {
     if (error instanceof MoveRefusal || troubleOf(error) === 'own') throw error
     throw new Error(
-      'The database was lost on the way; nothing that arrived is lost: run the same command again to go on',
+      'The connection to the database was lost; run the same command again: it continues where it stopped',
       { cause: error },
     )
   }
