@@ -210,7 +210,7 @@ function decideAlone(
   }
 }
 
-/** No data is involved, so a grant shows none. */
+/** Without containers the request shows no data, so the transform is `redact`. */
 function decideAnywhere(rights: Rights, permission: Permission): AccessDecision {
   if (holds(rights, rights.permissions, permission)) {
     return { transform: 'redact', by: OWN_PERMISSIONS }

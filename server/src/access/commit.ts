@@ -12,8 +12,9 @@ import { transactionRefusal } from './enlist.ts'
 import { auditEventsOf } from './audit-events.ts'
 
 /**
- * Commits `changes` for the caller, and in the same commit their audit events, those of every decision not recorded yet, and the
- * answer to a replay: `replayAnswer`, which may say less than `answer` because it is kept for longer.
+ * Commits `changes` for the caller and, in the same commit, their audit events, those of every decision not recorded yet and, if
+ * the request has an idempotency key, `replayAnswer`: what a replay is answered. It may say less than `answer`, because it outlives
+ * security codes.
  *
  * A caller that sent an idempotency key gets that answer again if it repeats the request within a day; since change and answer
  * become durable together, a repetition can never do the work twice. Returns the conflict that prevented the changes, or null.

@@ -65,10 +65,10 @@ export function addEndpoint(
             : wholeBody(request.raw, (length) => quota().reserveBody(length))
         const whole = bytes instanceof Promise ? await bytes : bytes
         const body = readBody(whole, endpoint)
-        // Reading a long body took a while, and parsing it may take as long.
+        // Parsing a long body blocked the event loop, and the use case may block it as long again.
         if (whole.length >= LARGE_BYTES_MIN) await world.clock.yield()
         const query = queryOf(request.url)
-        // Before the check whether this repeats an earlier operation.
+        // The scope of a replay is made of `request.params`, so they are normalized first.
         const params = paramsOf(request, endpoint)
         request.params = params
         if (permission === 'public') {

@@ -91,8 +91,8 @@ export class RequestQuota {
   }
 
   /**
-   * Waits for a slot to read one item that may be long, or many: first on its connection, if requests are pipelined, then for one
-   * of the tenant's few read slots, then until enough pending answers are taken. Returns undefined if it has a slot at once.
+   * Waits until it may read one item that may be long, or many. In this order: for its turn on a pipelined connection, for one
+   * of the tenant's few read slots, and until clients have taken enough pending answers. Returns undefined if it need not wait.
    * Rejects with `tenant_busy`.
    */
   acquireReads(cost: 'single' | 'list'): Promise<void> | undefined {

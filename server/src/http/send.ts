@@ -61,7 +61,7 @@ export function sendError(
     fields.push('connection', 'close')
   }
   send(options, reply, status, fields, JSON.stringify(body))
-  // The request's own use of its quota ended before; this is for the error's.
+  // handled() has run for the request; send() may have counted this error against the quota since.
   request.quota?.handled()
 }
 

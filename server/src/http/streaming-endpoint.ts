@@ -20,8 +20,8 @@ export interface StreamingEndpoint extends Operation {
     },
   ) => Promise<Principal | null>
   /**
-   * Resolves when the response is written, or with an answer of our own. Throws before the response is begun to answer an error;
-   * throwing later breaks the connection.
+   * Resolves when the response is written, or with an answer of our own. An error thrown before
+   * `reply.begin` becomes an error response; a later one breaks off the connection.
    */
   readonly stream: (request: StreamingRequest) => Promise<Answer | undefined>
 }

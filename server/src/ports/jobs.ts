@@ -17,7 +17,10 @@ export interface StoredJob {
   readonly claimed: boolean
   /** Its delivery queue: limits the concurrency of one tenant's deliveries in it. Reveals nothing. */
   readonly deliveryQueue: string
-  /** When it is next due, in epoch milliseconds. */
+  /**
+   * In epoch milliseconds: when to run or deliver it; while it is claimed, when the claim ends; in the stages `keep` and `dead`, when
+   * it is deleted.
+   */
   readonly dueAt: number
   /** Number of claims in this stage. */
   readonly attempts: number

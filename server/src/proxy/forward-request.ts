@@ -46,12 +46,18 @@ export async function forwardRequest(
   const anonymous = proxy !== null && isAnonymous(context, proxy)
   // A dry run reveals the destination, which anonymous callers may not know.
   if (anonymous && options.dryRun) throw new ServiceError('key_missing')
-  const invoke = (): void => {
+  const authorizeInvocation = (): void => {
     authorizeProxyInvocation(context, destination, proxy)
     if (options.dryRun) markDryRun(context, context.decisions.length - 1)
   }
-  const route = await vet(world, context, url, anonymous ? proxy.id : context.tenantId, invoke)
-  invoke()
+  const route = await vet(
+    world,
+    context,
+    url,
+    anonymous ? proxy.id : context.tenantId,
+    authorizeInvocation,
+  )
+  authorizeInvocation()
 
   const outbound = await bufferBody(incoming.body, incoming.headers, !anonymous)
   const now = world.clock.now()
@@ -76,7 +82,7 @@ export async function forwardRequest(
   const recording = commit(world, context, [])
   const uses = { tokens, grants, now, privacyShown }
   const rendering = tokens.length > 0 ? detokenizeBody(world, context, read!, uses) : null
-  // The rendering's error is reported after the attempt is recorded.
+  // Awaited only after the audit commit: until then its error must not count as unhandled.
   rendering?.catch(() => {})
   await recording
 
@@ -97,8 +103,8 @@ function asItCame(outbound: OutboundBody): OutboundRequest['body'] {
 }
 
 /**
- * Asks the egress gateway whether anything may be sent to `url`, and records a refusal. An unresolvable name is recorded,
- * too, by `invoke`: it was looked up in DNS. Callers without a key have an `owner` of their own: their number is
+ * Asks the egress gateway whether anything may be sent to `url`, and records a refusal. If the name has no address, the
+ * authorization is recorded before the error, because a DNS look-up has left the service. Callers without a key have an `owner` of their own: their number is
  * unbounded, and callers with a key must not queue after them.
  */
 async function vet(
@@ -106,7 +112,7 @@ async function vet(
   context: RequestContext,
   url: URL,
   owner: string,
-  invoke: () => void,
+  authorizeInvocation: () => void,
 ): Promise<Route> {
   try {
     return await egress.vet(owner, url, context.destinations)
@@ -114,7 +120,7 @@ async function vet(
     if (error instanceof EgressRefusal) {
       const refused = { containers: [], allowed: false, by: [], destination: hostOf(url) } as const
       context.decisions.push({ permission: 'proxy:invoke', ...refused })
-    } else if (error instanceof EgressFailure) invoke()
+    } else if (error instanceof EgressFailure) authorizeInvocation()
     throw refusalOfEgress(error)
   }
 }

@@ -38,7 +38,7 @@ export interface BuiltToken {
   readonly transform: Transform
   /** Undefined for a new token; null for a duplicate the caller may not read. */
   readonly duplicate: DuplicateView | null | undefined
-  /** Whether to show it as after the expiry of its short-lived data. */
+  /** Whether to render it as readers see it once its security code has expired. */
   readonly shortLivedExpired: boolean
   /** The evaluation context of its expressions. */
   readonly evaluationContext: EvaluationContext

@@ -209,7 +209,7 @@ export class UndiciEgress implements Egress {
   }
 }
 
-/** The HTTP clients, loaded with the first call: a vault that sends nothing saves their 12 MB of memory. */
+/** The pool and with it undici, loaded at the first request: a vault that sends nothing saves their 12 MB of memory. */
 let carriers: typeof import('./pool.ts') | undefined
 
 /** The vetted target of a route, and the pool for it. */

@@ -150,6 +150,7 @@ export function packChange(
       return
     }
 
+    // Packed by the caller, after all other changes.
     case 'insert-tokens':
       return
 

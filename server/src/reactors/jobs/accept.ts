@@ -77,7 +77,7 @@ async function accept(
   if ((await world.store.jobs.unfinished(context.tenantId)) >= JOBS_MAX) {
     throw new ServiceError('jobs_full')
   }
-  // Reports invalid arguments now. Access to their tokens is checked again at the run.
+  // A dry run that reports invalid arguments now. The job keeps them as sent; its run fills them under the rights of that time.
   await prepare(world, context, reactor, structuredClone(args), settings)
   const keys = await world.keyring.open(context.tenantId)
   const now = world.clock.now()

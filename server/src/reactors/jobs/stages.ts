@@ -110,7 +110,7 @@ export function revived(job: StoredJob, now: number): StoredJob {
   return { ...next(job), stage: 'deliver', attempts: 0, dueAt: now }
 }
 
-/** With another result, one that may be kept. */
+/** Still claimed, with its expired result replaced by an error that may be kept. */
 export function replaced(
   keys: TenantKeys,
   job: StoredJob,

@@ -102,6 +102,7 @@ export class JobWorker {
     const { clock, log, store } = this.#world
     const { id, stage, revision } = job
     try {
+      // Kept results and dead letters are due when they expire.
       if (stage === 'keep' || stage === 'dead') {
         await store.commit(tenantId, [{ kind: 'delete-job', id, revision }])
         release()
