@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { contextWith, STILL_NOW } from '../../test/kit/still-world.ts'
 import type { RequestContext } from '../base/access.ts'
-import { ask, authorize, type Resource } from './authorize.ts'
+import { tryAuthorize, authorize, type Resource } from './authorize.ts'
 import { auditEventsOf } from './audit-events.ts'
 
 const PROXY = '01945d00-0000-4000-8000-0000000000f0'
@@ -65,7 +65,7 @@ describe('auditEventsOf()', () => {
 
   test('names the destination of what was refused', () => {
     const context = contextWith({ permissions: ['token:read'] })
-    assert.equal(ask(context, 'token:use', token(1), 'a.example'), null)
+    assert.equal(tryAuthorize(context, 'token:use', token(1), 'a.example'), null)
     const [event] = auditEventsOf(context, STILL_NOW, context.decisions, [])
     assert.deepEqual([event?.allowed, event?.destination], [false, 'a.example'])
   })

@@ -79,11 +79,11 @@ export function createIdentities(
       if (inProcessCaller?.tenantId !== subject.tenantId) throw new ServiceError('key_unknown')
       return lookUp(name, () => findEphemeralHolder(name, subject))
     }
-    return asked.get(name) ?? ask(name, hashApiKey(apiKey))
+    return asked.get(name) ?? lookUpShared(name, hashApiKey(apiKey))
   }
 
   /** Requests that arrive during a look-up share its answer. */
-  function ask(name: string, keyHash: Uint8Array): Promise<Principal> {
+  function lookUpShared(name: string, keyHash: Uint8Array): Promise<Principal> {
     const answer = lookUp(name, () => findApplication(keyHash)).finally(() => {
       if (asked.get(name) === answer) asked.delete(name)
     })

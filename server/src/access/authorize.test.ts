@@ -10,7 +10,7 @@ import {
   type Principal,
   type Transform,
 } from '../base/access.ts'
-import { ask, authorize, mayAnywhere, visibleContainers } from './authorize.ts'
+import { tryAuthorize, authorize, mayAnywhere, visibleContainers } from './authorize.ts'
 import { covers } from './container.ts'
 import { mayHold, PERMISSIONS } from './permissions.ts'
 
@@ -125,7 +125,7 @@ test('authorize() records every decision in order, refusals included', () => {
   const context = contextWith(CLERK)
   authorize(context, 'token:read', ['/pci/'])
   assert.throws(() => authorize(context, 'token:delete', ['/pci/']), { code: 'permission_missing' })
-  assert.equal(ask(context, 'token:search', ['/x/']), null)
+  assert.equal(tryAuthorize(context, 'token:search', ['/x/']), null)
   assert.deepEqual(context.decisions, [
     { permission: 'token:read', containers: ['/pci/'], allowed: true, by: [2] },
     { permission: 'token:delete', containers: ['/pci/'], allowed: false, by: [] },
@@ -140,7 +140,7 @@ test('mayAnywhere() is true exactly when some container is granted', () => {
         '/',
         ...who.rules.flatMap((it) => ('container' in it ? [it.container] : [])),
       ]
-      const somewhere = everywhere.some((it) => ask(contextWith(who), what, [it]) !== null)
+      const somewhere = everywhere.some((it) => tryAuthorize(contextWith(who), what, [it]) !== null)
       assert.equal(mayAnywhere(contextWith(who), what), somewhere)
     }),
   )
@@ -150,7 +150,7 @@ test('a rule grants nothing outside its container', () => {
   fc.assert(
     fc.property(accessRule(), permission(), container(), (it, what, where) => {
       fc.pre(!covers(it.container, where))
-      assert.equal(ask(contextWith({ rules: [it] }), what, [where]), null)
+      assert.equal(tryAuthorize(contextWith({ rules: [it] }), what, [where]), null)
     }),
   )
 })
@@ -159,9 +159,9 @@ test('a rule of lower priority changes nothing that a higher one decided', () =>
   fc.assert(
     fc.property(principal(), accessRule(), permission(), container(), (who, more, what, where) => {
       const before = contextWith({ ...who, permissions: [] })
-      fc.pre(ask(before, what, [where]) !== null)
+      fc.pre(tryAuthorize(before, what, [where]) !== null)
       const after = contextWith({ ...before, rules: [...before.rules, { ...more, priority: 99 }] })
-      assert.deepEqual(ask(after, what, [where]), ask(before, what, [where]))
+      assert.deepEqual(tryAuthorize(after, what, [where]), tryAuthorize(before, what, [where]))
     }),
   )
 })
@@ -170,7 +170,7 @@ test('being in one more container never shows more', () => {
   fc.assert(
     fc.property(principal(), containers(), container(), (who, where, more) => {
       const shown = (it: readonly string[]): Transform | undefined =>
-        ask(contextWith(who), 'token:read', it)?.transform
+        tryAuthorize(contextWith(who), 'token:read', it)?.transform
       const before = shown(where)
       fc.pre(before !== undefined)
       const after = shown([...where, more])!
@@ -182,10 +182,10 @@ test('being in one more container never shows more', () => {
 test('to create, update and delete, every container has to be granted; else any one', () => {
   fc.assert(
     fc.property(principal(), permission(), containers(), (who, what, where) => {
-      const each = where.map((it) => ask(contextWith(who), what, [it]) !== null)
+      const each = where.map((it) => tryAuthorize(contextWith(who), what, [it]) !== null)
       const every = ['token:create', 'token:update', 'token:delete'].includes(what)
       const expected = every ? each.every(Boolean) : each.some(Boolean)
-      assert.equal(ask(contextWith(who), what, where) !== null, expected)
+      assert.equal(tryAuthorize(contextWith(who), what, where) !== null, expected)
     }),
   )
 })
@@ -195,7 +195,7 @@ test('an application does nothing its type may not, whatever its row says', () =
     fc.property(principal(), permission(), containers(), (who, what, where) => {
       const stoodInFor = what.endsWith(':invoke') ? 'token:use' : what
       if (mayHold(who.type, what) || mayHold(who.type, stoodInFor)) return
-      assert.equal(ask(contextWith(who), what, where), null)
+      assert.equal(tryAuthorize(contextWith(who), what, where), null)
       assert.equal(mayAnywhere(contextWith(who), what), false)
     }),
   )
@@ -212,7 +212,7 @@ test('a public application never reads, finds, uses or deletes', () => {
   )
   fc.assert(
     fc.property(principal(), beyond, containers(), (who, what, where) => {
-      assert.equal(ask(contextWith({ ...who, type: 'public' }), what, where), null)
+      assert.equal(tryAuthorize(contextWith({ ...who, type: 'public' }), what, where), null)
     }),
   )
 })

@@ -65,13 +65,13 @@ export function authorize(
   about: Resource | readonly string[] = NO_CONTAINERS,
   destination?: string,
 ): Grant {
-  const grant = ask(context, permission, about, destination)
+  const grant = tryAuthorize(context, permission, about, destination)
   if (grant === null) throw permissionMissing(permission)
   return grant
 }
 
 /** Decides and records as authorize() does; returns null if denied, for requests that go on after a denial. */
-export function ask(
+export function tryAuthorize(
   context: RequestContext,
   permission: Permission,
   about: Resource | readonly string[] = NO_CONTAINERS,

@@ -64,7 +64,7 @@ export function addEndpoint(
             ? NO_BODY
             : wholeBody(request.raw, (length) => quota().reserveBody(length))
         const whole = bytes instanceof Promise ? await bytes : bytes
-        const body = readBody(whole, endpoint)
+        const body = parseJsonBody(whole, endpoint)
         // Parsing a long body blocked the event loop, and the use case may block it as long again.
         if (whole.length >= LARGE_BYTES_MIN) await world.clock.yield()
         const query = queryOf(request.url)
@@ -147,7 +147,7 @@ export function addEndpoint(
   }
 }
 
-function readBody(bytes: Buffer, { body: spec }: Endpoint): Json | undefined {
+function parseJsonBody(bytes: Buffer, { body: spec }: Endpoint): Json | undefined {
   if (bytes.length > 0) return parseStrictJson(bytes)
   if (spec === undefined || spec.optional === true) return undefined
   throw new ServiceError('body_missing')

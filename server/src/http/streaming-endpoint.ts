@@ -15,7 +15,7 @@ export interface StreamingEndpoint extends Operation {
    */
   readonly withoutKey?: (
     world: World,
-    asked: Pick<StreamingRequest, 'requestTarget' | 'headers'> & {
+    asked: Pick<StreamingRequest, 'targetBelowPath' | 'headers'> & {
       readonly inProcessCaller: InProcessCaller | null
     },
   ) => Promise<Principal | null>
@@ -31,7 +31,7 @@ export interface StreamingRequest {
   readonly context: RequestContext
   readonly method: string
   /** The part of the request target after the operation's own path, as sent: empty, or from its `/` or `?` on. */
-  readonly requestTarget: string
+  readonly targetBelowPath: string
   /** Alternates names and values, as received. */
   readonly headers: readonly string[]
   /** Null when there is none. */

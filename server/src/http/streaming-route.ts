@@ -44,25 +44,27 @@ export function addStreamingEndpoint(
     onRequest: (request, reply, done) => {
       request.route = path
       beginRequest(request, options)
-      let requestTarget: string
+      let targetBelowPath: string
       try {
-        requestTarget = requestTargetOf(request)
+        targetBelowPath = targetBelowPathOf(request)
       } catch (error) {
         const refusal = refuseAmbiguous(request.raw) ?? (error as Error)
         endAfterAnswer(request.raw)
         return done(refusal)
       }
-      if (requestTarget.startsWith('/')) request.route = `${path}/*`
+      if (targetBelowPath.startsWith('/')) request.route = `${path}/*`
       // Also logs clients that leave before the end, which the framework does not report.
       reply.raw.on('close', () => logRequest(world, request, reply))
       let keyless = false
       const find = (): Principal | Promise<Principal> => {
         keyless = apiKeyOf(request) === undefined && withoutKey !== undefined
-        return keyless ? principalWithoutKey(request, requestTarget) : authenticate(request, access)
+        return keyless
+          ? principalWithoutKey(request, targetBelowPath)
+          : authenticate(request, access)
       }
       checkHeadersAndAuthenticate(request, find, noCheck, (error) => {
         if (error !== undefined) return done(error)
-        stream(request, reply, requestTarget, keyless).catch(done)
+        stream(request, reply, targetBelowPath, keyless).catch(done)
       })
     },
     handler: () => assert.fail('The hook answers everything'),
@@ -70,11 +72,11 @@ export function addStreamingEndpoint(
 
   async function principalWithoutKey(
     request: FastifyRequest,
-    requestTarget: string,
+    targetBelowPath: string,
   ): Promise<Principal> {
     const { rawHeaders: headers, socket } = request.raw
     const found = await withoutKey!(world, {
-      requestTarget,
+      targetBelowPath,
       headers,
       inProcessCaller: inProcessCallerOf(socket),
     })
@@ -84,7 +86,7 @@ export function addStreamingEndpoint(
   async function stream(
     request: FastifyRequest,
     reply: FastifyReply,
-    requestTarget: string,
+    targetBelowPath: string,
     keyless: boolean,
   ): Promise<void> {
     await joinTickBatch(world.clock)
@@ -100,7 +102,7 @@ export function addStreamingEndpoint(
         world,
         context,
         method,
-        requestTarget,
+        targetBelowPath,
         headers: request.raw.rawHeaders,
         body,
         reply: written,
@@ -126,12 +128,12 @@ export function addStreamingEndpoint(
   /**
    * Returns the part of the target after the path, as sent. The path must be written literally, or nothing can be appended to it.
    */
-  function requestTargetOf({ originalUrl }: FastifyRequest): string {
-    const requestTarget = originalUrl.slice(path.length)
-    if (!originalUrl.startsWith(path) || HALF_ENCODED.test(requestTarget.split('?', 1)[0]!)) {
+  function targetBelowPathOf({ originalUrl }: FastifyRequest): string {
+    const targetBelowPath = originalUrl.slice(path.length)
+    if (!originalUrl.startsWith(path) || HALF_ENCODED.test(targetBelowPath.split('?', 1)[0]!)) {
       throw new ServiceError('route_not_found')
     }
-    return requestTarget
+    return targetBelowPath
   }
 }
 

@@ -27,7 +27,7 @@ export function parseBase(text: string | undefined): URL {
 }
 
 /**
- * Returns the URL of `requestTarget` below `base`. `requestTarget` is empty or begins with `/` or `?`.
+ * Returns the URL of `targetBelowPath` below `base`. `targetBelowPath` is empty or begins with `/` or `?`.
  *
  * Without a path, or with a single slash, the URL has the base's path as it is, with its trailing slash if it has one.
  * Otherwise the path is appended unchanged, and takes the place of trailing slashes of the base. The query follows that
@@ -38,11 +38,11 @@ export function parseBase(text: string | undefined): URL {
  * Example: `https://example.com/api/` and `/foo?a=1` give `https://example.com/api/foo?a=1`; and `` gives
  * `https://example.com/api/`.
  */
-export function joinDestination(base: URL, requestTarget: string): URL {
+export function joinDestination(base: URL, targetBelowPath: string): URL {
   // The router ends the path at a `#`; appending the rest would change the last segment of the base.
-  if (requestTarget.startsWith('#')) throw new ServiceError('path_invalid')
-  const at = requestTarget.indexOf('?')
-  const path = at < 0 ? requestTarget : requestTarget.slice(0, at)
+  if (targetBelowPath.startsWith('#')) throw new ServiceError('path_invalid')
+  const at = targetBelowPath.indexOf('?')
+  const path = at < 0 ? targetBelowPath : targetBelowPath.slice(0, at)
   if (climbs(path)) throw new ServiceError('path_invalid')
 
   const joined = new URL(base)
@@ -50,7 +50,7 @@ export function joinDestination(base: URL, requestTarget: string): URL {
     joined.pathname = base.pathname.replace(/\/+$/, '') + encoded(path)
   }
   if (at >= 0) {
-    const queries = [base.search.slice(1), encoded(requestTarget.slice(at + 1))]
+    const queries = [base.search.slice(1), encoded(targetBelowPath.slice(at + 1))]
     // With its `?`, since the URL would otherwise take one away from the query, and drop an empty one.
     joined.search = `?${queries.filter((it) => it !== '').join('&')}`
   }

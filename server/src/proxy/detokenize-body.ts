@@ -10,7 +10,7 @@ import { showGranted } from '../tokens/shown-tokens.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { StoredToken } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
-import type { ReadBody } from './bodies/read-body.ts'
+import type { BodyExpressions } from './bodies/body-expressions.ts'
 
 /**
  * Returns the tokens referenced in `body`: all read at once, each once.
@@ -21,7 +21,7 @@ import type { ReadBody } from './bodies/read-body.ts'
 export async function findReferenced(
   world: Pick<World, 'store'>,
   context: RequestContext,
-  { locations, references }: ReadBody,
+  { locations, references }: BodyExpressions,
   now: number,
 ): Promise<StoredToken[]> {
   const ids = idsOf(references)
@@ -44,7 +44,7 @@ export async function findReferenced(
 export async function detokenizeBody(
   world: Pick<World, 'clock' | 'random' | 'keyring'>,
   context: RequestContext,
-  body: ReadBody,
+  body: BodyExpressions,
   {
     tokens,
     ...more

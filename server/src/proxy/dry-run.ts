@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../base/json.ts'
 import { grantReferenced, type ExpressionLocation } from '../tokens/token-references.ts'
 import type { Route } from '../ports/egress.ts'
 import type { StoredToken } from '../ports/stored.ts'
-import type { ReadBody } from './bodies/read-body.ts'
+import type { BodyExpressions } from './bodies/body-expressions.ts'
 
 export interface DryRunRequest {
   readonly method: string
@@ -14,7 +14,7 @@ export interface DryRunRequest {
   /** Names and values, alternating. */
   readonly headers: readonly string[]
   /** Null for a body that is not inspected, and for none. */
-  readonly body: ReadBody | null
+  readonly body: BodyExpressions | null
   readonly tokens: readonly StoredToken[]
 }
 

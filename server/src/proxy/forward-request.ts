@@ -9,7 +9,7 @@ import { grantReferenced } from '../tokens/token-references.ts'
 import type { TokenSettings } from '../tokens/token-settings.ts'
 import { EgressFailure, EgressRefusal, type OutboundRequest, type Route } from '../ports/egress.ts'
 import type { World } from '../ports/world.ts'
-import { readBody } from './bodies/read-body.ts'
+import { findBodyExpressions } from './bodies/body-expressions.ts'
 import { authorizeProxyInvocation, isAnonymous } from './configured/authorize-proxy-invocation.ts'
 import { detokenizeBody, findReferenced } from './detokenize-body.ts'
 import { markDryRun, describeDryRun } from './dry-run.ts'
@@ -41,7 +41,12 @@ export async function forwardRequest(
   const { method } = incoming
   const options = parseProxyOptions(incoming.headers, context.plan)
   const { headers, accepted } = outboundHeaders(incoming.headers, options, context.traceId)
-  const { url, shown, proxy } = await resolveTarget(world, context, options, incoming.requestTarget)
+  const { url, shown, proxy } = await resolveTarget(
+    world,
+    context,
+    options,
+    incoming.targetBelowPath,
+  )
   const destination = hostOf(url)
   const anonymous = proxy !== null && isAnonymous(context, proxy)
   // A dry run reveals the destination, which anonymous callers may not know.
@@ -61,9 +66,10 @@ export async function forwardRequest(
 
   const outbound = await bufferBody(incoming.body, incoming.headers, !anonymous)
   const now = world.clock.now()
-  const read = outbound.kind === 'whole' ? readBody(outbound.bytes, outbound.contentType) : null
-  const tokens = read === null ? [] : await findReferenced(world, context, read, now)
-  const unread = read?.unread ?? ('unread' in outbound && outbound.unread)
+  const expressions =
+    outbound.kind === 'whole' ? findBodyExpressions(outbound.bytes, outbound.contentType) : null
+  const tokens = expressions === null ? [] : await findReferenced(world, context, expressions, now)
+  const unread = expressions?.unread ?? ('unread' in outbound && outbound.unread)
   const marks = unread ? { 'bt-proxy-expressions': 'unread' } : {}
   if (options.dryRun) {
     const dryRun = describeDryRun(context, {
@@ -71,17 +77,17 @@ export async function forwardRequest(
       route,
       url: shown,
       headers,
-      body: read,
+      body: expressions,
       tokens,
     })
     return { ...ok(dryRun), headers: marks }
   }
 
-  const locations = read?.locations ?? []
+  const locations = expressions?.locations ?? []
   const grants = grantReferenced(context, 'proxy:invoke', { locations, tokens }, destination)
   const recording = commit(world, context, [])
   const uses = { tokens, grants, now, privacyShown }
-  const rendering = tokens.length > 0 ? detokenizeBody(world, context, read!, uses) : null
+  const rendering = tokens.length > 0 ? detokenizeBody(world, context, expressions!, uses) : null
   // Awaited only after the audit commit: until then its error must not count as unhandled.
   rendering?.catch(() => {})
   await recording

@@ -38,12 +38,12 @@ describe('takeKey()', () => {
         if (keys.length > 1) {
           assert.throws(() => takeKey(asked), { code: 'query_invalid' })
         } else if (keys.length === 0) {
-          assert.deepEqual(takeKey(asked), { requestTarget: asked, key: undefined })
+          assert.deepEqual(takeKey(asked), { targetBelowPath: asked, key: undefined })
         } else {
           const rest = sent.filter((it) => !isKey(it)).join('&')
-          const requestTarget = rest === '' ? '/below' : `/below?${rest}`
+          const targetBelowPath = rest === '' ? '/below' : `/below?${rest}`
           const key = new URLSearchParams(keys[0]).get(NAME)!
-          assert.deepEqual(takeKey(asked), { requestTarget, key })
+          assert.deepEqual(takeKey(asked), { targetBelowPath, key })
         }
       }),
       { numRuns: 2_000 },

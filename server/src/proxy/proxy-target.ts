@@ -28,21 +28,21 @@ export async function resolveTarget(
   { url, key: inHeader }: Pick<ProxyOptions, 'url' | 'key'>,
   asked: string,
 ): Promise<ProxyTarget> {
-  const { requestTarget, key: inQuery } = takeKey(asked)
+  const { targetBelowPath, key: inQuery } = takeKey(asked)
   const key = inHeader ?? inQuery
   // Two readers could pick different proxies.
   if (key !== (inQuery ?? key)) {
     throw new ServiceError('query_invalid', { 'bt-proxy-key': ['The header names another.'] })
   }
   if (key === undefined) {
-    const joined = joinDestination(parseBase(url), requestTarget)
+    const joined = joinDestination(parseBase(url), targetBelowPath)
     return { url: joined, shown: joined.href, proxy: null }
   }
   const proxy = await findProxy(world, key)
   if (proxy === null || proxy.tenant.id !== tenantId) throw new ServiceError('proxy_not_found')
   const base = new URL(proxy.destinationUrl)
-  const joined = joinDestination(base, requestTarget)
-  return { url: joined, shown: `${base.origin}/[not shown]${requestTarget}`, proxy }
+  const joined = joinDestination(base, targetBelowPath)
+  return { url: joined, shown: `${base.origin}/[not shown]${targetBelowPath}`, proxy }
 }
 
 /**
@@ -51,9 +51,9 @@ export async function resolveTarget(
  */
 export async function principalWithoutKey(
   world: Pick<World, 'keyring' | 'store'>,
-  { requestTarget, headers, inProcessCaller }: Unkeyed,
+  { targetBelowPath, headers, inProcessCaller }: Unkeyed,
 ): Promise<Principal | null> {
-  const key = keyInHeader(headers) ?? takeKey(requestTarget).key
+  const key = keyInHeader(headers) ?? takeKey(targetBelowPath).key
   if (key === undefined) return null
   const proxy = await findProxy(world, key)
   return proxy === null || proxy.requireAuth
@@ -63,7 +63,7 @@ export async function principalWithoutKey(
 
 /** A request without an API key. */
 interface Unkeyed {
-  readonly requestTarget: string
+  readonly targetBelowPath: string
   readonly headers: readonly string[]
   readonly inProcessCaller: InProcessCaller | null
 }
@@ -78,17 +78,17 @@ function keyInHeader(headers: readonly string[]): string | undefined {
  *
  * Runs for unauthenticated callers too, on queries of thousands of items, so only items with the right name are parsed.
  */
-export function takeKey(asked: string): { requestTarget: string; key: string | undefined } {
+export function takeKey(asked: string): { targetBelowPath: string; key: string | undefined } {
   const at = asked.indexOf('?')
   const query = asked.slice(at + 1)
-  if (at < 0 || !KEY_ITEM.test(query)) return { requestTarget: asked, key: undefined }
+  if (at < 0 || !KEY_ITEM.test(query)) return { targetBelowPath: asked, key: undefined }
   const items = query.split('&')
   const [named, ...more] = items.filter((it) => KEY_ITEM.test(it))
   if (more.length > 0)
     throw new ServiceError('query_invalid', { 'bt-proxy-key': ['Send it once.'] })
   const rest = items.filter((it) => it !== named).join('&')
   return {
-    requestTarget: asked.slice(0, at) + (rest === '' ? '' : `?${rest}`),
+    targetBelowPath: asked.slice(0, at) + (rest === '' ? '' : `?${rest}`),
     key: new URLSearchParams(named).get(KEY_NAME)!,
   }
 }

@@ -4,7 +4,7 @@
  * Another request may store the duplicate between the lookup and the commit. The store then refuses the commit, and the
  * lookup is repeated. Source: interface.md, Tokens, Deduplication.
  */
-import { ask } from '../access/authorize.ts'
+import { tryAuthorize } from '../access/authorize.ts'
 import type { RequestContext } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import type { EvaluationContext } from '../expressions/template.ts'
@@ -121,7 +121,7 @@ function viewDuplicate(
     evaluationContext,
   }: { readonly now: number; readonly evaluationContext: EvaluationContext },
 ): DuplicateView | null {
-  const grant = ask(context, 'token:read', token)
+  const grant = tryAuthorize(context, 'token:read', token)
   if (grant === null) return null
   const data = openData(keys, token, now, grant)
   const { transform } = grant

@@ -4,7 +4,7 @@
  * Member names are not searched, and inserted values are not searched again. Source: interface.md, Detokenize.
  */
 import type { PayloadPath } from './tokenize-plan.ts'
-import { ask, type Grant } from '../access/authorize.ts'
+import { tryAuthorize, type Grant } from '../access/authorize.ts'
 import { permissionMissing, type RequestContext, type Permission } from '../base/access.ts'
 import { isUuid } from '../base/id.ts'
 import type { Json, JsonObject } from '../base/json.ts'
@@ -202,7 +202,7 @@ export function grantReferenced(
   const refused = new Set<string>()
   const grants: Grant[] = []
   for (const token of tokens) {
-    const grant = ask(context, permission, token, destination)
+    const grant = tryAuthorize(context, permission, token, destination)
     if (grant === null) refused.add(token.id)
     else grants.push(grant)
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import * as fc from '../kit/fast-check.ts'
 import { ExpressionWatch } from '../../src/proxy/bodies/expression-watch.ts'
-import { runToCompletion, readBody } from '../../src/proxy/bodies/read-body.ts'
+import { runToCompletion, findBodyExpressions } from '../../src/proxy/bodies/body-expressions.ts'
 import { anyBody, TOKENS, type AnyBody } from './pieces.ts'
 
 /** Reads and renders so many bodies; throws where one does not arrive as it has to, byte for byte. */
@@ -15,11 +15,11 @@ export function checkBodies({
   const lengths = fc.infiniteStream(fc.integer({ min: 1, max: 40 }))
   const property = fc.property(anyBody(), lengths, (body, lengths) => {
     if (body.refused === true) {
-      assert.throws(() => readBody(body.sent, body.type), { code: 'body_invalid' })
+      assert.throws(() => findBodyExpressions(body.sent, body.type), { code: 'body_invalid' })
       assert.ok(watched(body, lengths), 'an expression came by unseen')
       return
     }
-    const read = readBody(body.sent, body.type)
+    const read = findBodyExpressions(body.sent, body.type)
     assert.equal(read.references.length, body.count)
     const rendered = runToCompletion(read.render({ random: NO_CHANCE }, ({ id }) => TOKENS[id]!))
     if (!rendered.equals(body.arrives)) {

@@ -13,7 +13,7 @@ import {
   type Rule,
   type Transform,
 } from '../../base/access.ts'
-import { ask, type Resource } from '../authorize.ts'
+import { tryAuthorize, type Resource } from '../authorize.ts'
 import { excessOf } from './excess.ts'
 
 const PERMISSIONS: readonly Permission[] = [
@@ -36,10 +36,10 @@ test('whatever session and grantor: in no list of containers, for no id, the ses
       places(),
       id(),
       (own, within, what, where, which) => {
-        const given = ask(contextWith({ ...own, within }), what, about(where, which))
+        const given = tryAuthorize(contextWith({ ...own, within }), what, about(where, which))
         if (given === null) return
         granted++
-        const grantors = ask(contextWith({ ...within }), what, about(where, which))
+        const grantors = tryAuthorize(contextWith({ ...within }), what, about(where, which))
         assert.ok(grantors !== null, 'the grantor may not do it')
         assert.ok(rank(given.transform) <= rank(grantors.transform), 'the grantor sees less')
       },
@@ -56,8 +56,12 @@ test('without excess, a session gets in each container what it was given, and no
       const excess = excessOf(own, within)
       for (const what of PERMISSIONS) {
         if (excess.includes(what) || what === 'token:delete') continue
-        const given = ask(contextWith({ ...own, within: null }), what, about([where], which))
-        const held = ask(contextWith({ ...own, within }), what, about([where], which))
+        const given = tryAuthorize(
+          contextWith({ ...own, within: null }),
+          what,
+          about([where], which),
+        )
+        const held = tryAuthorize(contextWith({ ...own, within }), what, about([where], which))
         assert.deepEqual(held, given)
         if (given !== null) compared++
       }
@@ -74,8 +78,8 @@ test('without conditions on ids, excess is never claimed without a place where t
       for (const what of excessOf(own, within)) {
         found++
         const somewhere = PLACES.flatMap((it) => [it, `${it}other/`]).some((where) => {
-          const given = ask(contextWith({ ...own, within: null }), what, [where])
-          const held = ask(contextWith({ ...own, within }), what, [where])
+          const given = tryAuthorize(contextWith({ ...own, within: null }), what, [where])
+          const held = tryAuthorize(contextWith({ ...own, within }), what, [where])
           return given?.transform !== held?.transform
         })
         assert.ok(somewhere, what)

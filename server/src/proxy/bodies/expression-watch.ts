@@ -11,7 +11,7 @@ import {
 /**
  * Detects, chunk by chunk, whether a body too long to buffer may contain an expression.
  *
- * Detects every expression that readBody() would find, also across chunk borders; it may report more, in a member name for
+ * Detects every expression that findBodyExpressions() would find, also across chunk borders; it may report more, in a member name for
  * example. Files in a multipart body are not inspected.
  */
 export class ExpressionWatch {

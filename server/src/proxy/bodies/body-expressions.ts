@@ -21,7 +21,7 @@ import { findSpans } from './find-spans.ts'
 import { refusal, UNWRITABLE, type ReplacementSpan } from './replacement-span.ts'
 import { delimiterOf } from './multipart.ts'
 
-export interface ReadBody {
+export interface BodyExpressions {
   /** Whether text that cannot be inspected, such as a part in base64, may hold expressions. */
   readonly unread: boolean
   /** Locations of the expressions, in order of appearance. */
@@ -50,7 +50,10 @@ export interface ReadBody {
  * for a body that may hold an expression and is not well-formed multipart, or is in a character set in which no expression
  * can be replaced safely.
  */
-export function readBody(bytes: Buffer, contentType: string | undefined): ReadBody {
+export function findBodyExpressions(
+  bytes: Buffer,
+  contentType: string | undefined,
+): BodyExpressions {
   const type = parseContentType(contentType)
   const { spans, unread } = findSpans(bytes, type, {
     reader: new TokenReferenceReader(),

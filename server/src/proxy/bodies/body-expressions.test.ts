@@ -11,7 +11,7 @@ import {
 } from '../../base/limits.ts'
 import { CostBudget } from '../../expressions/template.ts'
 import type { TokenReference } from '../../tokens/token-references.ts'
-import { runToCompletion, readBody } from './read-body.ts'
+import { runToCompletion, findBodyExpressions } from './body-expressions.ts'
 
 const EVALUATION_CONTEXT = { random: { bytes: (length: number) => new Uint8Array(length) } }
 
@@ -26,11 +26,11 @@ function render(
   valueOf: (reference: TokenReference) => Json,
 ): Buffer {
   return runToCompletion(
-    readBody(Buffer.from(body as string), type).render(EVALUATION_CONTEXT, valueOf),
+    findBodyExpressions(Buffer.from(body as string), type).render(EVALUATION_CONTEXT, valueOf),
   )
 }
 
-describe('readBody() gives what is documented', () => {
+describe('findBodyExpressions() gives what is documented', () => {
   interface Documented {
     readonly reason: string
     readonly type: string | null
@@ -67,7 +67,7 @@ describe('readBody() gives what is documented', () => {
   }
 })
 
-describe('readBody() applies each documented filter to a token', () => {
+describe('findBodyExpressions() applies each documented filter to a token', () => {
   interface Documented {
     readonly comment: string
     readonly data: Json
@@ -160,11 +160,11 @@ describe('a value stays where it is put', () => {
   }
 })
 
-test('readBody() returns the very same bytes when there is no expression in them', () => {
+test('findBodyExpressions() returns the very same bytes when there is no expression in them', () => {
   const types = ['application/json', 'text/plain', 'application/x-www-form-urlencoded', undefined]
   for (const type of [...types, 'text/xml', 'multipart/form-data; boundary=x', 'image/png']) {
     const bytes = Buffer.from('{"a": "{ }} \\u007d %7D"}')
-    const body = readBody(bytes, type)
+    const body = findBodyExpressions(bytes, type)
     assert.deepEqual(body.references, [])
     assert.equal(
       runToCompletion(body.render(EVALUATION_CONTEXT, () => assert.fail('nothing is referenced'))),
@@ -173,8 +173,8 @@ test('readBody() returns the very same bytes when there is no expression in them
   }
 })
 
-test('readBody() lists what is referenced in order of appearance, as often as it is', () => {
-  const body = readBody(
+test('findBodyExpressions() lists what is referenced in order of appearance, as often as it is', () => {
+  const body = findBodyExpressions(
     Buffer.from('{"a":"{{ x | last4 }}-{{y}}","b":["{{ token: x }}"]}'),
     'application/json',
   )
@@ -300,8 +300,8 @@ describe('no expression is forwarded as it is without a word', () => {
           )
           return true
         }
-      assert.throws(() => readBody(bytes, type), at('error'))
-      assert.throws(() => readBody(part, 'multipart/mixed; boundary=b'), at('[0]'))
+      assert.throws(() => findBodyExpressions(bytes, type), at('error'))
+      assert.throws(() => findBodyExpressions(part, 'multipart/mixed; boundary=b'), at('[0]'))
     })
 
     test(`${name} passes without braces`, () => {
@@ -309,7 +309,7 @@ describe('no expression is forwarded as it is without a word', () => {
         bytes.map((it) => (it === 0x7b || it === 0x43 || it === 0xc0 ? 0x31 : it)),
       )
       if (type.includes('form')) still.write('5', still.indexOf('%') + 2)
-      const read = readBody(
+      const read = findBodyExpressions(
         Buffer.from(still.toString('latin1').replaceAll('7', '1'), 'latin1'),
         type,
       )
@@ -329,7 +329,7 @@ describe('no expression is forwarded as it is without a word', () => {
   ]
   for (const [name, type, body] of marked) {
     test(`${name}: the caller gets a notice that it was not read`, () => {
-      assert.equal(readBody(Buffer.from(body), type).unread, true)
+      assert.equal(findBodyExpressions(Buffer.from(body), type).unread, true)
     })
   }
 
@@ -338,9 +338,9 @@ describe('no expression is forwarded as it is without a word', () => {
       'Content-Disposition: form-data; name=a; filename=b\r\nContent-Transfer-Encoding: base64'
     for (const headerSection of [file, 'Content-Type: image/png']) {
       const body = Buffer.from(`--b\r\n${headerSection}\r\n\r\n{{ x }}\r\n--b--`)
-      assert.equal(readBody(body, 'multipart/form-data; boundary=b').unread, false)
+      assert.equal(findBodyExpressions(body, 'multipart/form-data; boundary=b').unread, false)
     }
-    assert.equal(readBody(Buffer.from('{{ x }}'), 'image/png').unread, false)
+    assert.equal(findBodyExpressions(Buffer.from('{{ x }}'), 'image/png').unread, false)
   })
 })
 
@@ -359,7 +359,9 @@ test('bytes around an expression stay as they are in any superset of ASCII', () 
         return true
       },
     )
-    assert.throws(() => readBody(latin1('{{ \xe9 }}'), type), { code: 'expression_invalid' })
+    assert.throws(() => findBodyExpressions(latin1('{{ \xe9 }}'), type), {
+      code: 'expression_invalid',
+    })
   }
 })
 
@@ -392,7 +394,7 @@ test('depth is bounded by nothing but length, and a location is named in few wor
   assert.equal(render(deep, 'application/json', () => 'y').length, 400_003)
   const wrong = `{"${'n'.repeat(100_000)}":"{{ x"}`
   assert.throws(
-    () => readBody(Buffer.from(wrong), 'application/json'),
+    () => findBodyExpressions(Buffer.from(wrong), 'application/json'),
     (error: { errors?: object }) =>
       Object.keys(error.errors!)[0]!.length <= ERROR_PATH_CHARS_MAX + 1,
   )
@@ -442,7 +444,7 @@ test('no value ends a section of XML where there is none, not even with what is 
 })
 
 test('a name may stand in broken JSON, which no destination gets', () => {
-  const read = readBody(Buffer.from('{"a": "{{x}}", b: {{y}},}'), 'application/json')
+  const read = findBodyExpressions(Buffer.from('{"a": "{{x}}", b: {{y}},}'), 'application/json')
   const outline = read.outline(({ id }) => `[token ${id}]`).toString()
   assert.equal(outline, '{"a": "[token x]", b: [token y],}')
 })
@@ -463,7 +465,7 @@ describe('what a body may have is bounded', () => {
   ]
   for (const [kind, type, of] of bodies) {
     test(`${DETOKENIZE_REFERENCES_MAX} expressions in ${kind}`, () => {
-      const read = (count: number) => readBody(Buffer.from(of(count)), type)
+      const read = (count: number) => findBodyExpressions(Buffer.from(of(count)), type)
       for (const count of [DETOKENIZE_REFERENCES_MAX - 1, DETOKENIZE_REFERENCES_MAX]) {
         assert.equal(read(count).references.length, count)
       }
@@ -474,14 +476,14 @@ describe('what a body may have is bounded', () => {
       const body = of(DETOKENIZE_REFERENCES_MAX + 1)
       const end = body.lastIndexOf('{{x}}') + 5
       const unclosed = Buffer.from(`${body.slice(0, end)}{{${body.slice(end)}`)
-      assert.throws(() => readBody(unclosed, type), { code: 'detokenize_tokens_max' })
+      assert.throws(() => findBodyExpressions(unclosed, type), { code: 'detokenize_tokens_max' })
     })
   }
 
   test(`${MULTIPART_PARTS_MAX} parts`, () => {
     const read = (count: number) => {
       const parts = `--b\r\n\r\n{{x}}\r\n`.repeat(count)
-      return readBody(Buffer.from(`${parts}--b--`), 'multipart/form-data; boundary=b')
+      return findBodyExpressions(Buffer.from(`${parts}--b--`), 'multipart/form-data; boundary=b')
     }
     for (const count of [MULTIPART_PARTS_MAX - 1, MULTIPART_PARTS_MAX]) {
       assert.equal(read(count).references.length, count)
@@ -493,7 +495,7 @@ describe('what a body may have is bounded', () => {
     const read = (length: number) => {
       const headerSection = 'a:'.padEnd(length, ' ')
       const part = `--b\r\n${headerSection}\r\n\r\n{{x}}\r\n--b--`
-      return readBody(Buffer.from(part), 'multipart/form-data; boundary=b')
+      return findBodyExpressions(Buffer.from(part), 'multipart/form-data; boundary=b')
     }
     for (const length of [PART_HEADER_SECTION_BYTES_MAX - 1, PART_HEADER_SECTION_BYTES_MAX]) {
       assert.equal(read(length).references.length, 1)
@@ -502,7 +504,10 @@ describe('what a body may have is bounded', () => {
   })
 
   test('what is written in all', () => {
-    const body = readBody(Buffer.from(JSON.stringify(Array(8).fill('{{x}}'))), 'application/json')
+    const body = findBodyExpressions(
+      Buffer.from(JSON.stringify(Array(8).fill('{{x}}'))),
+      'application/json',
+    )
     const filled = (length: number): Buffer =>
       runToCompletion(body.render(EVALUATION_CONTEXT, () => '"'.repeat(length)))
     // Each quote takes two bytes, plus two for the string.
@@ -512,7 +517,7 @@ describe('what a body may have is bounded', () => {
   })
 
   test('what expressions do together', () => {
-    const body = readBody(Buffer.from('{{x}}{{x}}'), 'text/plain')
+    const body = findBodyExpressions(Buffer.from('{{x}}{{x}}'), 'text/plain')
     const rendered = (shown: number): Buffer =>
       runToCompletion(
         body.render(
