@@ -1,4 +1,5 @@
 import { CALLBACK_RETRIES, CALLBACK_SENDING_MS } from '../../base/limits.ts'
+import { renderInstant } from '../../base/instant.ts'
 import type { Answer } from '../../http/endpoint.ts'
 import type { JobChange, StoredJob } from '../../ports/jobs.ts'
 import type { World } from '../../ports/world.ts'
@@ -67,12 +68,37 @@ export async function deliver(
   const at = world.clock.now()
   const newest = await world.keyring.open(tenantId)
   if (pause === null) {
+    logFailure(world, tenantId, job, state, outcome, null)
     const deadLetter = deadLettered(newest, job, { ...state, failure }, answer, at)
     await keepDeadLetter(world, tenantId, deadLetter, failure)
     return
   }
   const later = retried(newest, job, { ...state, failure }, answer, at + pause)
+  logFailure(world, tenantId, job, state, outcome, later.dueAt)
   await put(world, tenantId, { kind: 'update-job', job: later })
+}
+
+/**
+ * Logs a failed attempt when it happens, not only once there is a dead letter: a receiver may be down for hours. Names the host of
+ * the callback's URL, since its path and query may be secret.
+ */
+function logFailure(
+  { log }: Pick<World, 'log'>,
+  tenantId: string,
+  { id, attempts }: StoredJob,
+  { callbackUrl }: JobState,
+  outcome: Exclude<DeliveryOutcome, { kind: 'acknowledged' }>,
+  nextAt: number | null,
+): void {
+  const fields = {
+    job: id,
+    tenant: tenantId,
+    destination: new URL(callbackUrl!).host,
+    failure: outcome.failure,
+    attempt: attempts,
+    next_at: nextAt === null ? null : renderInstant(nextAt),
+  }
+  log.warn('callback_failed', fields, outcome.kind === 'failed' ? outcome.error : undefined)
 }
 
 /** The first attempt, and one after each pause. */
