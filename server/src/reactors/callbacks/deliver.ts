@@ -1,5 +1,4 @@
 import { CALLBACK_RETRIES, CALLBACK_SENDING_MS } from '../../base/limits.ts'
-import { renderInstant } from '../../base/instant.ts'
 import type { Answer } from '../../http/endpoint.ts'
 import type { JobChange, StoredJob } from '../../ports/jobs.ts'
 import type { World } from '../../ports/world.ts'
@@ -12,6 +11,7 @@ import { pauseAfter } from './schedule.ts'
 import { callbackSecrets } from './secrets.ts'
 import { send, type DeliveryOutcome } from './send.ts'
 import { publicSignatureOf, signatureOf } from './signature.ts'
+import { renderFailedAttempt } from './wire.ts'
 
 type DeliveryWorld = Pick<
   World,
@@ -78,26 +78,16 @@ export async function deliver(
   await put(world, tenantId, { kind: 'update-job', job: later })
 }
 
-/**
- * Logs a failed attempt when it happens, not only once there is a dead letter: a receiver may be down for hours. Names the host of
- * the callback's URL, since its path and query may be secret.
- */
+/** Logs a failed attempt when it happens, not only once there is a dead letter: a receiver may be down for hours. */
 function logFailure(
   { log }: Pick<World, 'log'>,
   tenantId: string,
-  { id, attempts }: StoredJob,
-  { callbackUrl }: JobState,
+  job: StoredJob,
+  state: JobState,
   outcome: Exclude<DeliveryOutcome, { kind: 'acknowledged' }>,
   nextAt: number | null,
 ): void {
-  const fields = {
-    job: id,
-    tenant: tenantId,
-    destination: new URL(callbackUrl!).host,
-    failure: outcome.failure,
-    attempt: attempts,
-    next_at: nextAt === null ? null : renderInstant(nextAt),
-  }
+  const fields = renderFailedAttempt(tenantId, job, { ...state, failure: outcome.failure }, nextAt)
   log.warn('callback_failed', fields, outcome.kind === 'failed' ? outcome.error : undefined)
 }
 
