@@ -163,12 +163,15 @@ export const REFUSALS = {
   store_unavailable: {
     status: 503,
     detail: 'The outcome is unknown: repeat the request, preferably with an idempotency key.',
+    detailOfReads: 'The store is not available; the request changed nothing. Retry later.',
   },
 } as const satisfies Record<string, Refusal>
 
 export interface Refusal {
   readonly status: number
   readonly detail: string
+  /** Replaces `detail` for a request that changes nothing. */
+  readonly detailOfReads?: string
   /** When to retry. Only with a 503; by default after a second. */
   readonly retryAfterS?: number
   /** With a 5xx: the caller asked for too much, and the operator has nothing to fix. */

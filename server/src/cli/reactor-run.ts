@@ -6,7 +6,12 @@ import type { Json } from '../base/json.ts'
 import { MiB, REACTOR_CODE_CHARS_MAX, REACTOR_TIMEOUT_MS } from '../base/limits.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import { ConfigError, readConfig, SETTINGS } from '../config.ts'
-import type { ReactorOutcome, SandboxRun, ThrownError } from '../ports/reactor-runner.ts'
+import {
+  describePosition,
+  type ReactorOutcome,
+  type SandboxRun,
+  type ThrownError,
+} from '../ports/reactor-runner.ts'
 import type { CommandInput, RunCommand } from './command.ts'
 import { followFiles } from './follow-files.ts'
 import { readAuthorities } from './read-authorities.ts'
@@ -132,6 +137,9 @@ function printOutcome(
   }
   if (outcome.kind === 'threw') err(thrownLines(outcome.error).join('\n'))
   if (outcome.kind === 'no-function') err(outcome.message)
+  if ('position' in outcome && outcome.position !== null) {
+    err(`  at ${describePosition(outcome.position)}`)
+  }
   return ENDS[outcome.kind]
 }
 

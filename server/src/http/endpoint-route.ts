@@ -16,6 +16,7 @@ import {
 } from './pipeline-steps.ts'
 import {
   acceptsIdempotencyKeys,
+  isReadOnly,
   methodsOf,
   type Answer,
   type Endpoint,
@@ -44,6 +45,7 @@ export function addEndpoint(
     url: path,
     onRequest: (request, reply, done) => {
       request.route = path
+      request.readOnly = isReadOnly(endpoint)
       beginRequest(request, options)
       const find = (): Principal | Promise<Principal> => authenticate(request, access)
       checkHeadersAndAuthenticate(

@@ -30,7 +30,9 @@ export interface Operation {
 
 /** An operation that reads a body whole and answers in JSON; `handle` gets a request that passed all checks. */
 export interface Endpoint extends Operation {
-  /** Ignores idempotency keys: the operation changes nothing, or its answer is shown only once. */
+  /** Changes nothing, although its method is not GET. */
+  readonly readOnly?: true
+  /** Ignores idempotency keys: its answer is shown only once. */
   readonly idempotent?: false
   /** May be part of a transaction; other endpoints ignore the header that names one. */
   readonly transactional?: true
@@ -103,9 +105,14 @@ export function methodsOf({ method }: Endpoint): (Operation['method'] | 'HEAD')[
   return method === 'GET' ? ['GET', 'HEAD'] : [method]
 }
 
+/** Whether the endpoint changes nothing: repeating a request is harmless, and a failed one has no unknown outcome. */
+export function isReadOnly({ method, readOnly }: Endpoint): boolean {
+  return method === 'GET' || readOnly === true
+}
+
 /** Whether the endpoint honours idempotency keys. */
-export function acceptsIdempotencyKeys({ method, idempotent }: Endpoint): boolean {
-  return method !== 'GET' && method !== 'DELETE' && idempotent !== false
+export function acceptsIdempotencyKeys(endpoint: Endpoint): boolean {
+  return !isReadOnly(endpoint) && endpoint.method !== 'DELETE' && endpoint.idempotent !== false
 }
 
 /** Types an endpoint record, so that it is checked where it is written. */

@@ -63,6 +63,8 @@ declare module 'fastify' {
     route: string
     /** In the clock's elapsed milliseconds. */
     arrivedAt: number
+    /** Whether its operation changes nothing. */
+    readOnly: boolean
     principal: Principal | null
     context: RequestContext | null
     /** Its use of the tenant's memory quota, if large enough to count. */

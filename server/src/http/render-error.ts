@@ -1,14 +1,14 @@
 /**
  * Renders errors for callers; no other code gives them their shape.
  *
- * A refusal shows its status, title, detail, code and the members at fault. A fault shows a 500 and no details. The content type
+ * A refusal shows its status, title, detail, code and the members at fault; its detail may differ for a `readOnly` request. A fault shows a 500 and no details. The content type
  * is `application/json`, never `application/problem+json`, and `title`, `status` and `detail` are always present, because clients
  * rely on it.
  * Source: interface.md, Errors.
  */
 import { z } from 'zod'
 import type { JsonObject } from '../base/json.ts'
-import { REFUSALS, ServiceError } from '../base/service-error.ts'
+import { REFUSALS, ServiceError, type Refusal } from '../base/service-error.ts'
 
 /** Schema of an error, for the OpenAPI document. */
 export const problem = z
@@ -50,7 +50,10 @@ const TITLES: Readonly<Record<number, string>> = {
 
 export const VALIDATION_TITLE = 'One or more validation errors occurred.'
 
-export function renderError(error: unknown): { status: number; body: JsonObject } {
+export function renderError(
+  error: unknown,
+  { readOnly = false }: { readonly readOnly?: boolean } = {},
+): { status: number; body: JsonObject } {
   if (!(error instanceof ServiceError)) {
     return {
       status: 500,
@@ -61,7 +64,9 @@ export function renderError(error: unknown): { status: number; body: JsonObject 
       },
     }
   }
-  const { status, detail: text } = REFUSALS[error.code]
+  const refusal: Refusal = REFUSALS[error.code]
+  const { status } = refusal
+  const text = (readOnly ? refusal.detailOfReads : undefined) ?? refusal.detail
   const detail =
     error.named.length === 0 ? text : `${text.slice(0, -1)}: ${error.named.join(', ')}.`
   const body: JsonObject = { title: TITLES[status]!, status, detail, code: error.code }
@@ -74,12 +79,12 @@ export function renderError(error: unknown): { status: number; body: JsonObject 
 
 /**
  * Like renderError(), for forwarded requests: in a member of its own, so that it is not mistaken for the destination's response,
- * and always with `errors`, because clients iterate over it.
+ * and always with `errors`, because clients iterate over it. An error of the store comes before anything is sent, as for a read.
  *
  * Source: interface.md, Proxy, errors.
  */
 export function renderProxyError(error: unknown): { status: number; body: JsonObject } {
-  const { status, body } = renderError(error)
+  const { status, body } = renderError(error, { readOnly: true })
   return { status, body: { proxy_error: { errors: {}, ...body, title: PROXY_TITLE } } }
 }
 

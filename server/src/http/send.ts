@@ -43,7 +43,7 @@ export function sendError(
 ): void {
   const { request } = reply
   const refusal = refusalOfFramework(error) ?? error
-  const { status, body } = streaming ? renderProxyError(refusal) : renderError(refusal)
+  const { status, body } = streaming ? renderProxyError(refusal) : renderError(refusal, request)
   if (refusal instanceof ServiceError) request.refusal = refusal
   const expected = refusal instanceof ServiceError && refusal.ofCaller
   // The operator must see faults, and refusals caused by a failure (an unavailable store).

@@ -72,6 +72,7 @@ export function createServer(settings: ServerOptions): Server {
       request.route = 'none'
       request.principal = request.context = request.quota = null
       request.refusal = request.fault = null
+      request.readOnly = false
       beginRequest(request, options)
       const streaming = findPath(paths, request)?.streaming === true
       const lost = new ServiceError('route_not_found', undefined, { cause })
@@ -89,6 +90,7 @@ export function createServer(settings: ServerOptions): Server {
   server.decorateRequest('traceId', '')
   server.decorateRequest('route', 'none')
   server.decorateRequest('arrivedAt', 0)
+  server.decorateRequest('readOnly', false)
   server.decorateRequest('principal', null)
   server.decorateRequest('context', null)
   server.decorateRequest('quota', null)

@@ -44,13 +44,32 @@ export interface SandboxRun {
 export type ReactorOutcome =
   /** As JSON text; `null` for values that JSON cannot represent. */
   | { readonly kind: 'returned'; readonly result: Sensitive<string> }
-  | { readonly kind: 'threw'; readonly error: ThrownError }
-  /** It does not compile, or exports no function; the message has no path and no stack. */
-  | { readonly kind: 'no-function'; readonly message: string }
+  | {
+      readonly kind: 'threw'
+      readonly error: ThrownError
+      /** Where in the code; null if that is unknown. */
+      readonly position: CodePosition | null
+    }
+  /** The code failed before it exported a function; the message has no path of the installation, and no stack. */
+  | {
+      readonly kind: 'no-function'
+      readonly message: string
+      readonly position: CodePosition | null
+    }
   | { readonly kind: 'timed-out' }
   | { readonly kind: 'out-of-memory' }
   /** The process ended without a result, or sent an invalid one. */
   | { readonly kind: 'died' }
+
+/** A place in the code of a reactor: one that exists, both numbers counted from 1. */
+export interface CodePosition {
+  readonly line: number
+  readonly column: number
+}
+
+export function describePosition({ line, column }: CodePosition): string {
+  return `line ${line}, column ${column}`
+}
 
 /** The error that the code threw, reduced to JSON by untrusted code: every member may be anything. */
 export interface ThrownError {

@@ -116,7 +116,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       summary: 'Search for tokens',
       permission: 'token:search',
       readCost: 'list',
-      idempotent: false,
+      readOnly: true,
       body: { contentType: 'application/json', schema: searchBody, optional: true },
       answers: { 200: { description: 'One page, newest first.', schema: tokenPage } },
       handle: async ({ world, context, body }) => {
@@ -131,7 +131,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       summary: 'Put data in the place of tokens',
       permission: 'token:read',
       readCost: 'single',
-      idempotent: false,
+      readOnly: true,
       body: { contentType: 'application/json', schema: detokenizePayload },
       answers: { 200: { description: 'The payload, detokenized.', schema: z.any() } },
       handle: async ({ world, context, body }) => await detokenize(world, context, body!, settings),
@@ -164,7 +164,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       summary: 'Search for tokens with a cursor',
       permission: 'token:search',
       readCost: 'list',
-      idempotent: false,
+      readOnly: true,
       body: { contentType: 'application/json', schema: pageSearchBody, optional: true },
       answers: { 200: { description: 'The next, newest first.', schema: tokenCursorPage } },
       handle: async ({ world, context, body }) => {

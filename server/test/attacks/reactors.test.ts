@@ -49,7 +49,7 @@ test('nothing that code is given stays behind, in files, in the log, or in words
     (ran) => threw({ name: 'Error', message: everything(ran) }),
     (ran) => threw({ name: 'BadRequestError', errors: { a: [{ ran: everything(ran) }] } }),
     (ran) => threw({ name: everything(ran) }),
-    (ran) => ({ kind: 'no-function', message: everything(ran) }),
+    (ran) => ({ kind: 'no-function', message: everything(ran), position: null }),
     () => ({ kind: 'timed-out' }),
     () => returned({ tokenize: { type: 'card', data: { number: `${CARD.number}0` } } }),
     () => Promise.reject(new RunnerUnavailable('Too many run')),

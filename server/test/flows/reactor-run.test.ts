@@ -41,14 +41,22 @@ describe('symbolon reactor run', () => {
   }
 
   const ends: [code: string, said: RegExp][] = [
-    ['module.exports = () => { throw new TypeError("no") }', /^TypeError: no\nIt threw after /],
+    [
+      'module.exports = () => { throw new TypeError("no") }',
+      /^TypeError: no\n {2}at line 1, column 32\nIt threw after /,
+    ],
+    [
+      'module.exports = () => require("uuid/v4")',
+      /^Error: Cannot find module 'uuid\/v4': .*\n {2}at line 1, column 24\nIt threw after /,
+    ],
     [
       `const { BadRequestError } = require('@basis-theory/basis-theory-reactor-formulas-sdk-js')
        module.exports = () => { throw new BadRequestError({ a: ['is wrong'] }) }`,
-      /^BadRequestError: Bad Request\n {2}status: 400\n {2}errors: \{"a":\["is wrong"\]\}\nIt threw/,
+      /^BadRequestError: Bad Request\n {2}status: 400\n {2}errors: \{"a":\["is wrong"\]\}\n {2}at line 2, column 39\nIt threw/,
     ],
-    ['module.exports = {}', /^The code exports no function\nThere was nothing to run/],
-    ['module.exports = (', /^The code does not parse: /],
+    ['module.exports = {}', /^The code exports no function: .*\nThere was nothing to run/],
+    ['module.exports = (', /^The code does not parse: .*\n {2}at line 1, column 19\n/],
+    ['module.exports = await 1', /^`await` stands outside .*\n {2}at line 1, column 18\n/],
     ['module.exports = () => process.abort()', /^Its process died/],
     [
       'module.exports = () => { for (const all = [];;) all.push(Buffer.alloc(1e7, 1)) }',

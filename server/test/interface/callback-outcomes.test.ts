@@ -10,7 +10,7 @@ import {
   EGRESS_TICK_MS,
 } from '../../src/base/limits.ts'
 import type { JsonObject } from '../../src/base/json.ts'
-import type { Egress } from '../../src/ports/egress.ts'
+import { EgressFailure, type Egress } from '../../src/ports/egress.ts'
 import {
   bodyOf,
   callbackStage,
@@ -28,6 +28,12 @@ function seen({ sent }: CallbackStage) {
     const headers = headersOf(it)
     return [headers['webhook-id']!, Number(headers['bt-delivery-attempt'])] as const
   })
+}
+
+/** Returns the fields of each line of this event in the log. */
+function linesOf({ vault }: CallbackStage, event: string): JsonObject[] {
+  const logged = vault.world.logged as unknown[][]
+  return logged.filter((it) => it[0] === event).map((it) => it.at(-1) as JsonObject)
 }
 
 const numbered = (id: string, attempts: number) =>
@@ -161,6 +167,74 @@ describe('A receiver that', () => {
       /"callback_given_up",\{"job":"[^"]*","failure":"interrupted"/,
     )
     assert.equal(stage.sent.length, 1)
+  })
+
+  test('does not take it is in the log at once, attempt by attempt, with the reason and the time of the next', async () => {
+    const stage = await callbackStage()
+    const { clock } = stage.vault.world
+    const url = 'https://receiver.example:8443/hooks/secret-path?token=secret-query'
+    const failures = () => linesOf(stage, 'callback_failed')
+    stage.receive(() => ({ status: 500 }))
+    const job = await stage.invoke({ callback_url: url })
+    await stage.work()
+    const about = { job, tenant: stage.vault.tenantId, destination: 'receiver.example:8443' }
+    const [{ next_at: next, ...first }] = failures() as [JsonObject & { next_at: string }]
+    assert.deepEqual(first, { ...about, failure: 'status 500', attempt: 1 })
+    const pause = Date.parse(next) - clock.now()
+    assert.ok(pause >= 15_000 && pause <= 16_500, next)
+
+    stage.receive(() => ({ fault: 'unreachable' }))
+    await stage.pass(1)
+    assert.deepEqual(
+      failures().map((it) => [it['attempt'], it['failure']]),
+      [
+        [1, 'status 500'],
+        [2, 'unreachable'],
+      ],
+    )
+    const last = stage.vault.world.logged.at(-1) as unknown[]
+    assert.ok(last[0] === 'callback_failed' && last[1] instanceof EgressFailure)
+    assert.ok(!JSON.stringify(stage.vault.world.logged).includes('secret-'))
+
+    stage.receive(() => ({ status: 200 }))
+    await stage.pass(HOUR)
+    assert.equal(failures().length, 2)
+  })
+
+  test('takes none of the attempts is in the log once for each, the last of them without a next one', async () => {
+    const stage = await callbackStage()
+    stage.receive(() => ({ status: 302, headers: ['Location', 'https://elsewhere.example/'] }))
+    await stage.invoke()
+    await stage.work()
+    await stage.pass(3 * HOUR)
+    const lines = linesOf(stage, 'callback_failed')
+    const numbers = Array.from({ length: ATTEMPTS }, (_, n) => n + 1)
+    assert.deepEqual(
+      lines.map((it) => it['attempt']),
+      numbers,
+    )
+    assert.deepEqual(
+      lines.map((it) => it['next_at'] === null),
+      numbers.map((it) => it === ATTEMPTS),
+    )
+    assert.equal(linesOf(stage, 'callback_given_up').length, 1)
+  })
+
+  test('answers 410, or comes to be forbidden, is in the log with that', async () => {
+    const stage = await callbackStage()
+    stage.receive(() => ({ status: 410 }))
+    await stage.invoke()
+    await stage.work()
+    await stage.invoke()
+    stage.vault.world.egress.refuse = () => 'address'
+    await stage.work()
+    assert.deepEqual(
+      linesOf(stage, 'callback_failed').map((it) => [it['failure'], it['next_at'] === null]),
+      [
+        ['status 410', true],
+        ['refused: address', false],
+      ],
+    )
   })
 
   test('has a dead letter sees it listed without its result, which is not even opened', async () => {

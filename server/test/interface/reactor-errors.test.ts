@@ -9,7 +9,7 @@ import {
 } from '../../src/base/limits.ts'
 import type { ReactorOutcome, ThrownError } from '../../src/ports/reactor-runner.ts'
 import { reactorStage } from '../kit/reactor-stage.ts'
-import { threw } from '../kit/still-runner.ts'
+import { returned, threw } from '../kit/still-runner.ts'
 import type { Reply } from '../kit/still-vault.ts'
 
 const TITLE = 'One or more validation errors occurred.'
@@ -134,10 +134,14 @@ describe('what code throws is answered as', () => {
 
 describe('what ends otherwise is answered as', () => {
   test('422 with what the compiler says, for code that is no function', async () => {
-    const reply = await afterEnding({ kind: 'no-function', message: 'Unexpected end of input' })
+    const reply = await afterEnding({
+      kind: 'no-function',
+      message: 'Unexpected end of input',
+      position: { line: 3, column: 9 },
+    })
     assert.equal(reply.status, 422)
     assert.deepEqual(reply.json(), {
-      errors: { error: ['Unexpected end of input'] },
+      errors: { error: ['Unexpected end of input (line 3, column 9)'] },
       title: TITLE,
       status: 422,
       detail: 'The code does not compile, or exports no function.',
@@ -157,6 +161,37 @@ describe('what ends otherwise is answered as', () => {
       assert.deepEqual([detail, errors], ['Reactor Runtime Error', { error: [message] }])
     })
   }
+
+  test('in the log with its place in the code and none of its texts, whatever was thrown', async () => {
+    const at = { line: 3, column: 9 }
+    const about = { code: 'reactor_error', ended: 'threw', ...at }
+    const secret = 'c4nary'
+    const cases: [outcome: ReactorOutcome, fields: JsonObject | null][] = [
+      [threw({ name: secret, message: secret }, at), { status: 500, ...about }],
+      [
+        threw({ name: 'AuthenticationError', errors: { [secret]: secret } }, at),
+        { status: 401, ...about },
+      ],
+      [threw({ message: secret }), { status: 500, code: 'reactor_error', ended: 'threw' }],
+      [
+        { kind: 'no-function', message: secret, position: at },
+        { status: 422, code: 'reactor_code_invalid', ended: 'no-function', ...at },
+      ],
+      [{ kind: 'timed-out' }, { status: 500, code: 'reactor_error', ended: 'timed-out' }],
+      [threw({ name: 'CustomHttpResponseError', status: 400, body: secret }, at), null],
+      [returned({ raw: secret }), null],
+    ]
+    for (const [outcome, fields] of cases) {
+      const { react, vault, id } = await reactorStage({ behave: () => outcome })
+      const reply = await react({})
+      const logged = vault.world.logged as [string, JsonObject][]
+      const lines = logged.filter(([event]) => event === 'reactor_failed').map((it) => it[1])
+      const trace = { trace_id: reply.headers['bt-trace-id'] }
+      const whose = { tenant: vault.tenantId, reactor: id, ...trace }
+      assert.deepEqual(lines, fields === null ? [] : [{ ...whose, ...fields }])
+      assert.ok(!JSON.stringify(logged).includes(secret))
+    }
+  })
 
   test('an error of the code’s, which is no fault of the service’s', async () => {
     const { react, vault } = await reactorStage({ behave: () => ({ kind: 'died' }) })
@@ -313,7 +348,11 @@ describe('no words of the code hold', () => {
     'names of errors': (it) => threw({ name: 'BadRequestError', errors: { [it]: 'x' } }),
     detail: (message) => threw({ name: 'BasisTheoryReactorError', status: 400, message }),
     name: (name) => threw({ name }),
-    'what the compiler says': (message) => ({ kind: 'no-function', message }),
+    'what the compiler says': (message) => ({
+      kind: 'no-function',
+      message,
+      position: null,
+    }),
   }
   for (const [place, say] of Object.entries(saying)) {
     test(`what was put into it, in ${place}`, async () => {

@@ -12,10 +12,10 @@ export async function runPlainly(
   try {
     runInContext(code, createContext({ module }))
   } catch (error) {
-    return { kind: 'no-function', message: (error as Error).message }
+    return { kind: 'no-function', message: (error as Error).message, position: null }
   }
   if (typeof module.exports !== 'function') {
-    return { kind: 'no-function', message: 'The code exports no function.' }
+    return { kind: 'no-function', message: 'The code exports no function.', position: null }
   }
   try {
     const result = (await module.exports({ args, configuration, bt })) as Json | undefined

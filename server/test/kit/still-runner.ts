@@ -1,6 +1,7 @@
 import type { Json } from '../../src/base/json.ts'
 import { Sensitive } from '../../src/base/sensitive.ts'
 import type {
+  CodePosition,
   SandboxRun,
   ReactorLevel,
   ReactorOutcome,
@@ -50,8 +51,11 @@ export function returned(result: Json): ReactorOutcome {
   return { kind: 'returned', result: new Sensitive(JSON.stringify(result)) }
 }
 
-/** Returns the outcome of code that throws `error`. */
-export function threw(error: Partial<ThrownError>): ReactorOutcome {
+/** Returns the outcome of code that throws `error` at `position`. */
+export function threw(
+  error: Partial<ThrownError>,
+  position: CodePosition | null = null,
+): ReactorOutcome {
   const nothing = { name: null, message: null, status: null, errors: null, headers: null }
-  return { kind: 'threw', error: { ...nothing, body: null, ...error } }
+  return { kind: 'threw', error: { ...nothing, body: null, ...error }, position }
 }

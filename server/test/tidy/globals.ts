@@ -64,7 +64,7 @@ const RULES: readonly GlobalRule[] = [
   {
     pattern: /\bgetBuiltinModule\b/g,
     instead: 'import it, so that it is seen who uses what',
-    allowed: ['src/base/node-http.ts'],
+    allowed: ['src/base/node-http.ts', 'src/adapters/jail/guest/hide-installation.ts'],
   },
   {
     pattern: bare('eval(?=\\s*\\()|Function(?=\\s*\\()'),

@@ -26,6 +26,8 @@ export interface GuestSettings {
   readonly output: ReactorOutput | null
   /** Whether to redact the values that a reactor was given from its output. */
   readonly redacts: boolean
+  /** Replaces paths of the installation in errors and output. */
+  readonly hide: (text: string) => string
 }
 
 /** Receives a reactor's console output, piece by piece. */
@@ -54,13 +56,14 @@ export class GuestProcess {
   readonly #broker: Broker
   readonly #output: ReactorOutput | null
   readonly #redacts: boolean
+  readonly #hide: (text: string) => string
   #current: CurrentRun | null = null
   #runs = 0
   #killedFor: 'timed-out' | 'out-of-memory' | null = null
   #gone = false
   #privateBytesMax = 0
 
-  constructor({ walls, setUp, waysOut, output, redacts }: GuestSettings) {
+  constructor({ walls, setUp, waysOut, output, redacts, hide }: GuestSettings) {
     const flags = [...RUNTIME_FLAGS, ...(setUp.checks ? ['--no-addons'] : [])]
     const { child, guest } = walls.begin(flags)
     this.#child = child
@@ -75,6 +78,7 @@ export class GuestProcess {
     this.#channel.on('data', (chunk: Buffer) => this.#read(chunk)).on('error', ignore)
     this.#output = output
     this.#redacts = redacts
+    this.#hide = hide
     this.#broker = new Broker(waysOut, (it) => this.#channel.write(it))
     this.#channel.write(textFrame(FRAME.setUp, JSON.stringify(setUp)))
     this.#listenToErrors(this.#child.stderr!)
@@ -203,11 +207,11 @@ export class GuestProcess {
       if (this.#output === null || current.outputLeft < 0) throw new Error('Unexpected output')
       const { run } = current
       current.redact ??= redactor(handedTo(run))
-      this.#output(run, current.redact(text))
+      this.#output(run, this.#hide(current.redact(text)))
       return
     }
-    this.#settle(parseAnswer(kind, text))
-    if (kind === FRAME.crashed) this.kill()
+    this.#settle(parseAnswer(kind, text, current.run.code, this.#hide))
+    if (kind === FRAME.crashed || kind === FRAME.neverLoaded) this.kill()
   }
 
   #settle(outcome: ReactorOutcome): void {
@@ -257,16 +261,23 @@ const RUNTIME_FLAGS = [
   `--max-old-space-size=${REACTOR_HEAP_MIB}`,
 ]
 
-function parseAnswer(kind: number, text: string): ReactorOutcome {
+function parseAnswer(
+  kind: number,
+  text: string,
+  code: string,
+  hide: (text: string) => string,
+): ReactorOutcome {
   if (kind === FRAME.returned) {
     JSON.parse(text)
     return { kind: 'returned', result: new Sensitive(text) }
   }
   if (text.length > REACTOR_ERROR_BYTES_MAX) throw new Error('A long error')
-  if (kind === FRAME.noFunction) return { kind: 'no-function', message: text }
-  if (kind === FRAME.threw || kind === FRAME.crashed) {
-    return { kind: 'threw', error: parseThrown(text) }
+  const { error, position } = parseThrown(text, code, hide)
+  if (kind === FRAME.noFunction || kind === FRAME.neverLoaded) {
+    if (typeof error.message !== 'string') throw new Error('No reason')
+    return { kind: 'no-function', message: error.message, position }
   }
+  if (kind === FRAME.threw || kind === FRAME.crashed) return { kind: 'threw', error, position }
   throw new Error('A kind that there is not')
 }
 

@@ -171,6 +171,7 @@ test('runtimeFiles() finds the program, what loads it and what it is linked to',
 const SET_UP = {
   builtIns: [],
   packages: {},
+  hidden: [],
   checks: true,
   withoutSockets: false,
   authorities: [],
@@ -181,12 +182,13 @@ const SET_UP = {
 
 async function prewarmed(): Promise<[GuestProcess, GuestFiles]> {
   const files = prepareGuestFiles()
-  const walls = hardened({ main: files.main, readable: [files.folder], aliases: [] })
+  const walls = hardened({ name: 'node', main: files.main, readable: [files.folder], aliases: [] })
   const guest = new GuestProcess({
     walls,
     waysOut: NO_WAY,
     output: null,
     redacts: true,
+    hide: (text) => text,
     setUp: SET_UP,
   })
   await guest.ready

@@ -31,6 +31,7 @@ export function hardened(inside: GuestFileAccess, program = findBubblewrap()): W
       const { runtime, ownUser } = world
       const plan: LaunchPlan = {
         parent: 0,
+        name: inside.name,
         arguments: [...flags, inside.main],
         variables: [],
         readable: inside.readable,

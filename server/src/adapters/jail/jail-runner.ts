@@ -59,7 +59,9 @@ import {
 import type { WaysOut } from './broker.ts'
 import { BUILT_INS, PACKAGES } from './allowed-modules.ts'
 import { prepareGuestFiles, type GuestFiles } from './guest-files.ts'
+import { pathHider } from './guest/hidden-paths.ts'
 import { hardened } from './hardened.ts'
+import { installationPaths } from './installation-paths.ts'
 import { jailed } from './jailed.ts'
 import { GuestProcess, type GuestSettings, type ReactorOutput } from './guest-process.ts'
 import { NO_WAY } from './no-way.ts'
@@ -146,19 +148,29 @@ export class JailRunner implements ReactorRunner {
     this.level = flaw === null ? level : null
     this.#files = prepareGuestFiles()
     const allowed = [...PACKAGES, ...packages]
-    const { homes, folders, aliases } = installedPackages(allowed, fileURLToPath(import.meta.url))
+    const installed = installedPackages(allowed, fileURLToPath(import.meta.url))
+    const { homes, folders, aliases } = installed
     this.missing = packages.filter((it) => homes[it] === undefined)
     this.#measured = settings.measured
     const { folder, main } = this.#files
-    const inside = { main, readable: [folder, ...folders], aliases }
+    const hidden = installationPaths(installed, folder)
+    const inside = {
+      name: checks ? 'node' : process.execPath,
+      main,
+      readable: [folder, ...folders],
+      aliases,
+    }
     this.#settings = {
       walls: wallsOf(settings, inside),
       waysOut,
       output,
       redacts,
+      hide: pathHider(hidden),
       setUp: {
         builtIns: [...BUILT_INS],
         packages: homes,
+        // The tests of the walls need the real ones.
+        hidden: checks ? hidden : [],
         checks,
         withoutSockets: level === 'portable',
         authorities,

@@ -10,12 +10,13 @@ import { guestIs, type GuestFileAccess, type Walls } from './walls.ts'
 export const LAUNCHER = fileURLToPath(new URL('./launch/launch.ts', import.meta.url))
 
 /** The `jail` level: Landlock, a seccomp filter and resource limits, none of which need privileges. Decision 0030. */
-export function jailed({ main, readable }: GuestFileAccess): Walls {
+export function jailed({ name, main, readable }: GuestFileAccess): Walls {
   const ownUser = process.getuid?.() === 0 && canBeReadByAll([process.execPath, ...readable])
   return {
     begin: (flags) => {
       const plan: LaunchPlan = {
         parent: process.pid,
+        name,
         arguments: [...flags, main],
         variables: [],
         readable,

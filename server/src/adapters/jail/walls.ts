@@ -14,6 +14,8 @@ export interface StartedGuest {
 
 /** The files that the walls expose. */
 export interface GuestFileAccess {
+  /** The name that the process is started under, which its code can see. */
+  readonly name: string
   /** The guest's program. */
   readonly main: string
   /** The only files and folders that the guest may read. */

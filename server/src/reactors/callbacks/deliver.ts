@@ -11,6 +11,7 @@ import { pauseAfter } from './schedule.ts'
 import { callbackSecrets } from './secrets.ts'
 import { send, type DeliveryOutcome } from './send.ts'
 import { publicSignatureOf, signatureOf } from './signature.ts'
+import { renderFailedAttempt } from './wire.ts'
 
 type DeliveryWorld = Pick<
   World,
@@ -67,12 +68,27 @@ export async function deliver(
   const at = world.clock.now()
   const newest = await world.keyring.open(tenantId)
   if (pause === null) {
+    logFailure(world, tenantId, job, state, outcome, null)
     const deadLetter = deadLettered(newest, job, { ...state, failure }, answer, at)
     await keepDeadLetter(world, tenantId, deadLetter, failure)
     return
   }
   const later = retried(newest, job, { ...state, failure }, answer, at + pause)
+  logFailure(world, tenantId, job, state, outcome, later.dueAt)
   await put(world, tenantId, { kind: 'update-job', job: later })
+}
+
+/** Logs a failed attempt when it happens, not only once there is a dead letter: a receiver may be down for hours. */
+function logFailure(
+  { log }: Pick<World, 'log'>,
+  tenantId: string,
+  job: StoredJob,
+  state: JobState,
+  outcome: Exclude<DeliveryOutcome, { kind: 'acknowledged' }>,
+  nextAt: number | null,
+): void {
+  const fields = renderFailedAttempt(tenantId, job, { ...state, failure: outcome.failure }, nextAt)
+  log.warn('callback_failed', fields, outcome.kind === 'failed' ? outcome.error : undefined)
 }
 
 /** The first attempt, and one after each pause. */

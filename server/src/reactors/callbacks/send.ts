@@ -8,7 +8,13 @@ export type DeliveryOutcome =
   | { readonly kind: 'acknowledged' }
   /** The receiver wants no further attempts. */
   | { readonly kind: 'gone'; readonly failure: string }
-  | { readonly kind: 'failed'; readonly failure: string; readonly retryAfterMs: number | null }
+  | {
+      readonly kind: 'failed'
+      readonly failure: string
+      readonly retryAfterMs: number | null
+      /** What the egress gateway reported; absent if there was a response. */
+      readonly error?: Error
+    }
 
 export interface Delivery {
   readonly url: URL
@@ -51,7 +57,7 @@ export async function send(
     call.done.catch(outcome.reject)
     return await outcome.promise
   } catch (error) {
-    return { kind: 'failed', failure: failureOf(error), retryAfterMs: null }
+    return { kind: 'failed', ...failureOf(error), retryAfterMs: null }
   }
 }
 
@@ -65,8 +71,8 @@ function outcomeOf(status: number, headers: readonly string[], now: number): Del
   return { kind: 'failed', failure, retryAfterMs }
 }
 
-function failureOf(error: unknown): string {
-  if (error instanceof EgressRefusal) return `refused: ${error.rule}`
-  if (error instanceof EgressFailure) return error.fault
+function failureOf(error: unknown): { readonly failure: string; readonly error: Error } {
+  if (error instanceof EgressRefusal) return { failure: `refused: ${error.rule}`, error }
+  if (error instanceof EgressFailure) return { failure: error.fault, error }
   throw error
 }

@@ -3,6 +3,7 @@ import { renderInstant } from '../../base/instant.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { cursorSchema, pageQuery } from '../../http/pagination.ts'
 import type { StoredJob } from '../../ports/jobs.ts'
+import type { LogFields } from '../../ports/log.ts'
 import type { JobState } from '../jobs/job-state.ts'
 import type { CallbackSecret } from './secrets.ts'
 import { publicKeyOf } from './signature.ts'
@@ -55,6 +56,23 @@ export function renderCallback(job: Omit<StoredJob, 'result'>, state: JobState):
     failure: state.failure ?? '',
     created_at: renderInstant(job.createdAt),
     expires_at: renderInstant(job.dueAt),
+  }
+}
+
+/** Renders a failed attempt for the log. Names the host only: the path and query of the URL may be secret. */
+export function renderFailedAttempt(
+  tenantId: string,
+  { id, attempts }: StoredJob,
+  { callbackUrl, failure }: JobState,
+  nextAt: number | null,
+): LogFields {
+  return {
+    job: id,
+    tenant: tenantId,
+    destination: new URL(callbackUrl!).host,
+    failure,
+    attempt: attempts,
+    next_at: nextAt === null ? null : renderInstant(nextAt),
   }
 }
 

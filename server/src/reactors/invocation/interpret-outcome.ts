@@ -1,17 +1,31 @@
 /** Interprets the outcome of a run. Messages of the code are kept, with its input redacted. */
 import type { Json } from '../../base/json.ts'
 import type { Answer } from '../../http/endpoint.ts'
-import type { ReactorOutcome } from '../../ports/reactor-runner.ts'
+import {
+  describePosition,
+  type CodePosition,
+  type ReactorOutcome,
+} from '../../ports/reactor-runner.ts'
 import { customResponse, isCustomResponse } from './custom-response.ts'
 import { redactor } from './redact.ts'
 import { readResult, type Result } from './result.ts'
 import { failureOf, runtimeError, trimmed, type Failure } from './thrown-error.ts'
 import { DETAIL_OF_CODE, renderFailure } from './wire.ts'
 
-/** The result of a run, or the answer if there is none. */
+/** The result of a run, or the answer if there is none, and what the log has about a failure of the code. */
 export type InterpretedOutcome =
-  | { readonly result: Result; readonly answer: null }
-  | { readonly result: null; readonly answer: Answer }
+  | { readonly result: Result; readonly answer: null; readonly failure: null }
+  | { readonly result: null; readonly answer: Answer; readonly failure: LoggedFailure | null }
+
+/** A failure of the code as the operator may see it: nothing in it is text of the code. */
+export interface LoggedFailure {
+  readonly status: number
+  readonly code: 'reactor_code_invalid' | 'reactor_error'
+  readonly ended: ReactorOutcome['kind']
+  /** Where in the code, if that is known. */
+  readonly line?: number
+  readonly column?: number
+}
 
 /** `timeoutMs` is the limit of the run; `secrets` is called only if the report could contain them. */
 export function interpretOutcome(
@@ -21,13 +35,16 @@ export function interpretOutcome(
 ): InterpretedOutcome {
   const interpreted = interpret(outcome, timeoutMs)
   if ('detail' in interpreted) {
+    const code = codeOf(outcome)
+    const { status } = interpreted
     return {
       result: null,
-      answer: renderFailure(interpreted, codeOf(outcome), redactor(secrets())),
+      answer: renderFailure(interpreted, code, redactor(secrets())),
+      failure: { status, code, ended: outcome.kind, ...positionOf(outcome) },
     }
   }
-  if ('status' in interpreted) return { result: null, answer: interpreted }
-  return { result: interpreted, answer: null }
+  if ('status' in interpreted) return { result: null, answer: interpreted, failure: null }
+  return { result: interpreted, answer: null, failure: null }
 }
 
 function interpret(outcome: ReactorOutcome, timeoutMs: number): Result | Answer | Failure {
@@ -46,7 +63,7 @@ function interpret(outcome: ReactorOutcome, timeoutMs: number): Result | Answer 
       return {
         status: 422,
         detail: DETAIL_OF_CODE,
-        errors: { error: [trimmed(outcome.message)] },
+        errors: { error: [trimmed(outcome.message) + whereIn(outcome)] },
       }
     case 'timed-out':
       return runtimeError(`The reactor timed out after ${timeoutMs / 1000} seconds.`)
@@ -59,6 +76,15 @@ function interpret(outcome: ReactorOutcome, timeoutMs: number): Result | Answer 
         cause: outcome satisfies never,
       })
   }
+}
+
+/** The code's author needs the place to fix it, and it reveals no value. */
+function whereIn({ position }: Extract<ReactorOutcome, { kind: 'no-function' }>): string {
+  return position === null ? '' : ` (${describePosition(position)})`
+}
+
+function positionOf(outcome: ReactorOutcome): CodePosition | null {
+  return 'position' in outcome ? outcome.position : null
 }
 
 function codeOf({ kind }: ReactorOutcome): 'reactor_code_invalid' | 'reactor_error' {

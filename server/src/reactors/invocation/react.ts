@@ -36,7 +36,7 @@ export interface Invocation {
  * Source: interface.md, Reactors.
  */
 export async function react(
-  world: Pick<World, 'clock' | 'random' | 'keyring' | 'store' | 'egress' | 'runner'>,
+  world: Pick<World, 'clock' | 'log' | 'random' | 'keyring' | 'store' | 'egress' | 'runner'>,
   context: RequestContext,
   { id, body, ephemeralKeys, settings }: Invocation,
 ): Promise<Answer> {

@@ -15,10 +15,14 @@ import { issueEphemeralKey, tokenCreatorContext } from './acting.ts'
 import { unavailable, type Prepared } from './prepare.ts'
 import type { Result } from './result.ts'
 import { interpretOutcome, type InterpretedOutcome } from './interpret-outcome.ts'
+import { renderLoggedFailure } from './wire.ts'
 
-/** Runs the code. Throws `reactors_busy` or `reactors_unavailable` if it could not start. */
+/**
+ * Runs the code. A failure of the code is logged without its texts, which may hold what it was given. Throws `reactors_busy` or `reactors_unavailable` if it could
+ * not start.
+ */
 export async function runReactor(
-  world: Pick<World, 'random' | 'runner'>,
+  world: Pick<World, 'log' | 'random' | 'runner'>,
   context: RequestContext,
   { opened, filled }: Prepared,
   {
@@ -43,7 +47,12 @@ export async function runReactor(
     const outcome = await world.runner.run(sandboxRun)
     const key = ephemeralKey === null ? [] : [ephemeralKey.key.reveal()]
     const secrets = () => [...filled.shown, ...Object.values(configuration), ...key]
-    return interpretOutcome(outcome, timeoutMs, secrets)
+    const interpreted = interpretOutcome(outcome, timeoutMs, secrets)
+    if (interpreted.failure !== null) {
+      const fields = renderLoggedFailure(context, opened.reactor.id, interpreted.failure)
+      world.log.info('reactor_failed', fields)
+    }
+    return interpreted
   } catch (cause) {
     throw cause instanceof RunnerUnavailable ? unavailable(cause) : cause
   } finally {

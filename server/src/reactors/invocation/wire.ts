@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isUnambiguous } from '../../base/absolute-url.ts'
-import type { Plan } from '../../base/access.ts'
+import type { Plan, RequestContext } from '../../base/access.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import {
   CALLBACK_URL_CHARS_MAX,
@@ -12,6 +12,8 @@ import type { Answer } from '../../http/endpoint.ts'
 import { parseBody } from '../../http/parse.ts'
 import { VALIDATION_TITLE } from '../../http/render-error.ts'
 import { tokenizeAnswer } from '../../tokens/wire.ts'
+import type { LogFields } from '../../ports/log.ts'
+import type { LoggedFailure } from './interpret-outcome.ts'
 import type { Failure } from './thrown-error.ts'
 import { text } from '../../http/text-length.ts'
 
@@ -96,6 +98,15 @@ export function parseReactAsync(body: Json | undefined, plan: Plan): AskedRun {
   const asked = parseReact(body, plan)
   if (asked.callbackUrl === null) return asked
   throw new ServiceError('body_invalid', { callback_url: ['Leave it out: the result is kept.'] })
+}
+
+/** Renders a failure of the code for the log. */
+export function renderLoggedFailure(
+  { tenantId, traceId }: Pick<RequestContext, 'tenantId' | 'traceId'>,
+  reactorId: string,
+  failure: LoggedFailure,
+): LogFields {
+  return { tenant: tenantId, reactor: reactorId, trace_id: traceId, ...failure }
 }
 
 /** Renders a failure of the code; every text in it goes through `redact`. */

@@ -23,10 +23,12 @@ export const FRAME = {
   threw: 34,
   /** Like `threw`, but uncaught: the guest must not be reused. */
   crashed: 35,
-  /** From the guest: the run's number, then why there is no function to run. */
+  /** From the guest: the run's number, then why there is no function to run, as a thrown error. */
   noFunction: 36,
   /** From the guest: the run's number, then a line of output. */
   output: 37,
+  /** Like `noFunction`, but uncaught: the guest must not be reused. */
+  neverLoaded: 38,
 
   /** Both ways, each after a connection's number: bytes, credit for more bytes, end of one direction, close. */
   data: 64,

@@ -9,13 +9,17 @@ import { captureOutput } from './capture-output.ts'
 import { Connections } from './connections.ts'
 import { FRAME, frame, FrameReader, numberedFrame, type Frame } from './frames.ts'
 import type { GuestRun, GuestSetUp } from './messages.ts'
-import { holdImports, loadCode, NoFunction } from './modules.ts'
+import { hideInstallation } from './hide-installation.ts'
+import { pathHider } from './hidden-paths.ts'
+import { holdImports, loadCode, NoFunction, noFunctionFor } from './modules.ts'
 import { openClient } from './open-client.ts'
 import { refuseSockets } from './refuse-sockets.ts'
 import { replaceSockets } from './sockets.ts'
 import { renderThrown } from './thrown.ts'
 
 const CHANNEL = 3
+/** Frames of a stack: Node's own ten may all be of a package, and none of the code. */
+Error.stackTraceLimit = 50
 
 const channel = new Socket({ fd: CHANNEL, readable: true, writable: true })
 const reader = new FrameReader(0xffffffff)
@@ -26,16 +30,24 @@ let code = ''
 let configuration = ''
 let args = ''
 let beginOutput = (): void => {}
+let hide = pathHider([])
 let loaded: Promise<(req: object) => unknown> | null = null
+/** Whether the code has exported its function. */
+let exported = false
 let running: GuestRun | null = null
 
 channel.on('data', (chunk: Buffer) => {
   for (const it of reader.push(chunk)) take(it)
 })
 channel.on('close', () => process.exit())
+process.on('exit', () => {
+  // Small writes to a pipe happen at once.
+  if (!exported) answer(FRAME.neverLoaded, renderNoFunction(new NoFunction(EXITED)))
+})
 process.on('uncaughtException', (error) => {
   if (running === null) process.exit(1)
-  answer(FRAME.crashed, renderThrown(error, setUp!.errorBytesMax))
+  if (exported) answer(FRAME.crashed, renderThrown(error, setUp!.errorBytesMax))
+  else answer(FRAME.neverLoaded, renderNoFunction(error))
 })
 
 function take(it: Frame): void {
@@ -46,7 +58,9 @@ function take(it: Frame): void {
     setUp = JSON.parse(text) as GuestSetUp
     replaceSockets(connections, setUp.authorities)
     if (setUp.withoutSockets) refuseSockets()
-    holdImports(setUp)
+    hide = pathHider(setUp.hidden)
+    if (setUp.checks) hideInstallation(hide, setUp.builtIns)
+    holdImports(setUp, hide)
     beginOutput = captureOutput(setUp.outputBytesMax, (line) => {
       if (running !== null) channel.write(numberedFrame(FRAME.output, running.run, line))
     })
@@ -63,11 +77,18 @@ function take(it: Frame): void {
 }
 
 async function run(): Promise<void> {
-  const { errorBytesMax, resultBytesMax } = setUp!
+  const { errorBytesMax, resultBytesMax, checks } = setUp!
   const { apiKey } = running!
+  let call: (req: object) => unknown
   try {
-    loaded ??= loadCode(code)
-    const call = await loaded
+    loaded ??= loadCode(code, checks ? hide : null)
+    call = await loaded
+    exported = true
+  } catch (error) {
+    answer(FRAME.noFunction, renderNoFunction(error))
+    return
+  }
+  try {
     const result = await call({
       args: JSON.parse(args),
       configuration: JSON.parse(configuration),
@@ -79,9 +100,15 @@ async function run(): Promise<void> {
     }
     answer(FRAME.returned, json)
   } catch (error) {
-    if (error instanceof NoFunction) answer(FRAME.noFunction, error.message)
-    else answer(FRAME.threw, renderThrown(error, errorBytesMax))
+    answer(FRAME.threw, renderThrown(error, errorBytesMax))
   }
+}
+
+const EXITED = 'The code ended its process before it exported a function'
+
+function renderNoFunction(thrown: unknown): string {
+  const reason = noFunctionFor(thrown)
+  return renderThrown(reason, setUp!.errorBytesMax, reason.position)
 }
 
 function answer(kind: number, text: string): void {

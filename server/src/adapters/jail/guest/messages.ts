@@ -1,9 +1,13 @@
+import type { HiddenPath } from './hidden-paths.ts'
+
 /** Sent to the guest once, before any code. */
 export interface GuestSetUp {
   /** Built-in modules that the code may require, without `node:`. */
   readonly builtIns: readonly string[]
   /** Packages that it may require, and the `node_modules` folder of each. */
   readonly packages: Readonly<Record<string, string>>
+  /** Paths that the code must not come to see. */
+  readonly hidden: readonly HiddenPath[]
   /** `false` lets code require any module, to test that the walls hold without these checks. */
   readonly checks: boolean
   /** Whether the guest itself must refuse sockets, because no wall does. */

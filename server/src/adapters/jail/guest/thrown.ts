@@ -1,13 +1,20 @@
+import { positionOf, type StackPosition } from './code-position.ts'
+
 /**
  * Reduces a thrown value to JSON text with the members that the host reads. Each is converted separately: one that JSON
  * cannot express becomes null without affecting the others.
  */
-export function renderThrown(thrown: unknown, bytesMax: number): string {
+export function renderThrown(
+  thrown: unknown,
+  bytesMax: number,
+  position: StackPosition | null = positionOf(thrown),
+): string {
   const members = MEMBERS.map((it) => [it, jsonOf(() => memberOf(thrown, it))] as const)
-  const text = `{${members.map(([name, json]) => `"${name}":${json}`).join()}}`
+  const rest = `"position":${JSON.stringify(position)}}`
+  const text = `{${members.map(([name, json]) => `"${name}":${json},`).join('')}${rest}`
   if (Buffer.byteLength(text) <= bytesMax) return text
   const message = jsonOf(() => String(memberOf(thrown, 'message')).slice(0, SHORT_CHARS))
-  return `{"name":"Error","message":${message},"status":null,"errors":null,"headers":null,"body":null}`
+  return `{"name":"Error","message":${message},"status":null,"errors":null,"headers":null,"body":null,${rest}`
 }
 
 const MEMBERS = ['name', 'message', 'status', 'errors', 'headers', 'body']

@@ -2,6 +2,8 @@
 export interface LaunchPlan {
   /** Parent process id. If the parent has ended by the time the walls stand, the launcher exits. */
   readonly parent: number
+  /** The argv[0] of the guest, which its code can see. */
+  readonly name: string
   readonly arguments: readonly string[]
   readonly variables: readonly string[]
   /** Files and folders that the guest may read, in addition to the runtime. */

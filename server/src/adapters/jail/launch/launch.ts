@@ -68,7 +68,7 @@ kernel.call('close_range', FIRST_OWN_DESCRIPTOR, 0xffffffff, CLOSE_RANGE_CLOEXEC
 // Node marked these close-on-exec when it started.
 for (let it = 0; it < FIRST_OWN_DESCRIPTOR; it++) kernel.call('fcntl', it, F_SETFD, 0)
 
-const args = stringArray([process.execPath, ...plan.arguments])
+const args = stringArray([plan.name, ...plan.arguments])
 const variables = stringArray(plan.variables)
 const filter = seccompProgram(kernel.machine, allowedCalls(process.pid), ['clone3'])
 const program = Buffer.alloc(16)
