@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { ServiceError } from '../base/service-error.ts'
 import { endpoint, ok } from '../http/endpoint.ts'
 import { parsePage, renderPage } from '../http/pagination.ts'
-import { problem } from '../http/render-error.ts'
 import {
   createApplicationKey,
   deleteApplicationKey,
@@ -42,7 +41,13 @@ export const postApplications = endpoint({
   summary: 'Create an application',
   permission: 'application:create',
   body: { contentType: 'application/json', schema: createApplicationBody },
-  answers: { 201: { description: 'The application, with its key.', schema: applicationSchema } },
+  answers: {
+    201: {
+      description: 'The application, with its key.',
+      schema: applicationSchema,
+      headers: ['location'],
+    },
+  },
   handle: async ({ world, context, body }) => await createApplication(world, context, body),
 })
 
@@ -67,6 +72,7 @@ export const getApplicationByKey = endpoint({
   summary: 'Get the application of the calling key',
   permission: 'any-key',
   answers: { 200: { description: 'The application.', schema: applicationSchema } },
+  refusals: ['application_not_found'],
   handle: async ({ world, context }) =>
     ok(renderApplication(context.tenantId, await readOwnApplication(world, context))),
 })
@@ -77,6 +83,7 @@ export const getApplicationById = endpoint({
   summary: 'Get an application',
   permission: 'application:read',
   answers: { 200: { description: 'The application.', schema: applicationSchema } },
+  refusals: ['application_not_found'],
   handle: async ({ world, context, params }) =>
     ok(renderApplication(context.tenantId, await readApplication(world, context, params['id']!))),
 })
@@ -88,6 +95,7 @@ export const putApplication = endpoint({
   permission: 'application:update',
   body: { contentType: 'application/json', schema: updateApplicationBody },
   answers: { 200: { description: 'The application.', schema: applicationSchema } },
+  refusals: ['application_not_found'],
   handle: async ({ world, context, params, body }) =>
     await updateApplication(world, context, { id: params['id']!, body }),
 })
@@ -98,6 +106,7 @@ export const deleteApplicationById = endpoint({
   summary: 'Delete an application and its keys',
   permission: 'application:delete',
   answers: { 204: { description: 'It is gone.' } },
+  refusals: ['application_not_found'],
   handle: async ({ world, context, params }) =>
     await deleteApplication(world, context, params['id']!),
 })
@@ -108,6 +117,7 @@ export const postRegenerate = endpoint({
   summary: 'Replace the key of an application',
   permission: 'application:update',
   answers: { 200: { description: 'The application, with its key.', schema: applicationSchema } },
+  refusals: ['application_not_found', 'application_keys_several'],
   handle: async ({ world, context, params }) => await regenerateKey(world, context, params['id']!),
 })
 
@@ -116,7 +126,10 @@ export const postApplicationKeys = endpoint({
   path: '/applications/:id/keys',
   summary: 'Add a key to an application',
   permission: 'application:update',
-  answers: { 201: { description: 'The key.', schema: applicationKeySchema } },
+  answers: {
+    201: { description: 'The key.', schema: applicationKeySchema, headers: ['location'] },
+  },
+  refusals: ['application_not_found', 'application_keys_max'],
   handle: async ({ world, context, params }) =>
     await createApplicationKey(world, context, params['id']!),
 })
@@ -127,6 +140,7 @@ export const getApplicationKeys = endpoint({
   summary: 'List the keys of an application',
   permission: 'application:read',
   answers: { 200: { description: 'All, oldest first.', schema: z.array(applicationKeySchema) } },
+  refusals: ['application_not_found'],
   handle: async ({ world, context, params }) => {
     const keys = await listApplicationKeys(world, context, params['id']!)
     return ok(keys.map((it) => renderApplicationKey(it)))
@@ -139,6 +153,7 @@ export const getApplicationKeyById = endpoint({
   summary: 'Get a key of an application',
   permission: 'application:read',
   answers: { 200: { description: 'The key, without its secret.', schema: applicationKeySchema } },
+  refusals: ['application_not_found', 'application_key_not_found'],
   handle: async ({ world, context, params }) => {
     const which = { id: params['id']!, keyId: params['keyId']! }
     return ok(renderApplicationKey(await readApplicationKey(world, context, which)))
@@ -151,6 +166,7 @@ export const deleteApplicationKeyById = endpoint({
   summary: 'Delete a key of an application',
   permission: 'application:update',
   answers: { 204: { description: 'It is gone.' } },
+  refusals: ['application_not_found', 'application_key_not_found'],
   handle: async ({ world, context, params }) =>
     await deleteApplicationKey(world, context, { id: params['id']!, keyId: params['keyId']! }),
 })
@@ -183,7 +199,8 @@ export const getApplicationTemplateById = endpoint({
   path: '/application-templates/:id',
   summary: 'Get an application template',
   permission: 'any-key',
-  answers: { 404: { description: 'There are none.', schema: problem } },
+  answers: {},
+  refusals: ['application_template_not_found'],
   handle: async () => {
     throw new ServiceError('application_template_not_found')
   },
@@ -208,5 +225,6 @@ export const postSessionsAuthorize = endpoint({
   applicationType: 'private',
   body: { contentType: 'application/json', schema: authorizeSessionBody },
   answers: { 200: { description: 'It has them.' } },
+  refusals: ['session_not_found', 'session_authorized', 'rights_exceeded'],
   handle: async ({ world, context, body }) => await authorizeSession(world, context, body),
 })

@@ -74,11 +74,16 @@ export const ruleMembers = {
   permissions: z.array(permissionName).min(1).max(PERMISSIONS.length),
 }
 
+const container = z.string().meta({
+  description: `Covers all below it: ${CONTAINER_FORM}.`,
+  examples: ['/pci/high/'],
+})
+
 const ruleBody = z
   .object({
     description: ruleMembers.description,
     priority: ruleMembers.priority,
-    container: z.string().meta({ description: `Covers all below it: ${CONTAINER_FORM}.` }),
+    container,
     transform: ruleMembers.transform,
     permissions: ruleMembers.permissions,
     conditions: z
@@ -86,6 +91,10 @@ const ruleBody = z
       .max(0, 'Conditions are for sessions; a rule of an application has a container.')
       .nullish(),
   })
+  .meta({ id: 'AccessRuleRequest', description: 'Permissions on a container and all below it.' })
+
+const ruleSchema = z
+  .object({ ...ruleMembers, description: description.optional(), container })
   .meta({ id: 'AccessRule', description: 'Permissions on a container and all below it.' })
 
 const grants = {
@@ -108,6 +117,7 @@ const destinations = z.array(destinationName).max(DESTINATIONS_MAX)
 export const expiry = z
   .string()
   .refine((text) => parseExpiry(text) !== null, `Must be ${EXPIRY_FORM}.`)
+  .meta({ examples: ['2030-08-26T19:23:57-07:00'] })
 
 export const createApplicationBody = z
   .object({
@@ -120,7 +130,14 @@ export const createApplicationBody = z
       .meta({ description: 'From then on the application and its keys are gone.' }),
     create_key: z.boolean().optional().meta({ description: 'False for none; default true.' }),
   })
-  .meta({ id: 'CreateApplication', description: 'Permissions, rules, or both are required.' })
+  .meta({
+    id: 'CreateApplication',
+    description: 'Permissions, rules, or both are required.',
+    examples: [
+      { name: 'Backend', type: 'private', permissions: ['token:create', 'token:read'] },
+      { name: 'Shop', type: 'public', permissions: ['token:create'] },
+    ],
+  })
 
 export const updateApplicationBody = z
   .object({
@@ -131,7 +148,11 @@ export const updateApplicationBody = z
       .optional()
       .meta({ description: 'Absent for as they are; null for any.' }),
   })
-  .meta({ id: 'UpdateApplication', description: 'Replaces name, permissions and rules.' })
+  .meta({
+    id: 'UpdateApplication',
+    description: 'Replaces name, permissions and rules.',
+    examples: [{ name: 'Backend', permissions: ['token:create'] }],
+  })
 
 export const applicationSchema = z
   .object({
@@ -141,7 +162,7 @@ export const applicationSchema = z
     key: z.string().optional().meta({ description: 'Only where it was just made: shown once.' }),
     type: applicationType,
     permissions: z.array(permissionName),
-    rules: z.array(ruleBody),
+    rules: z.array(ruleSchema),
     destinations: z
       .array(destinationName)
       .optional()

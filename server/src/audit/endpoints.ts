@@ -22,6 +22,7 @@ export const getLogs = endpoint({
   readCost: 'list',
   query: auditLogQuery,
   answers: { 200: { description: 'One page, newest first.', schema: auditLogPageSchema } },
+  refusals: ['cursor_invalid'],
   handle: async ({ world, context, query }) => {
     const [page, filter, start] = [
       parsePage(query),

@@ -76,6 +76,24 @@ function entryFault(name: string, value: Json): string | null {
   return `At most ${CONFIGURATION_VALUE_CHARS_MAX} characters.`
 }
 
+/**
+ * Returns the schema of a merge patch, for the OpenAPI document: null resets what may be absent, and removes an entry of the
+ * configuration; nothing else may be null. The definition that results is parsed, not the patch.
+ */
+export function patchOf(
+  body: { readonly shape: Readonly<Record<string, z.ZodType>> },
+  entries: Record<string, unknown> | true,
+): z.ZodObject {
+  const shape: Record<string, z.ZodType> = {}
+  for (const [name, schema] of Object.entries(body.shape)) {
+    const member =
+      name === 'configuration' ? schema.meta({ additionalProperties: entries }) : schema
+    const resettable = schema.safeParse(undefined).success && !schema.safeParse(null).success
+    shape[name] = resettable ? member.nullish() : member.optional()
+  }
+  return z.object(shape)
+}
+
 /** Throws `query_invalid`. */
 export function parseDefinitionFilter(query: QueryParameters): DefinitionFilter {
   const ids = query.get('id')

@@ -8,6 +8,8 @@ import { readdir, readFile } from 'node:fs/promises'
 import { ServiceError } from '../base/service-error.ts'
 import { endpoint, type Answer, type Endpoint } from './endpoint.ts'
 
+const SAFE_HEADERS = ['contentSecurityPolicy', 'contentTypeOptions'] as const
+
 /** Beside the compiled code in a package, and at the root of a checkout. */
 const FOLDER = [new URL('../docs/', import.meta.url), new URL('../../../docs/', import.meta.url)]
 
@@ -30,7 +32,9 @@ export function documentationEndpoints(
       path: '/',
       summary: 'A page with links to the documentation',
       permission: 'public',
-      answers: { 200: { description: 'The page, as HTML.' } },
+      answers: {
+        200: { description: 'The page, as HTML.', contentType: 'text/html', headers: SAFE_HEADERS },
+      },
       handle: async () => homePage(version, await read()),
     }),
     getPage: endpoint({
@@ -38,7 +42,13 @@ export function documentationEndpoints(
       path: '/docs/:page',
       summary: 'A page of the documentation',
       permission: 'public',
-      answers: { 200: { description: 'The page, as Markdown.' } },
+      answers: {
+        200: {
+          description: 'The page, as Markdown.',
+          contentType: 'text/plain',
+          headers: SAFE_HEADERS,
+        },
+      },
       handle: async ({ params }) => pageOf(await read(), params['page']!),
     }),
     getOperatingPage: endpoint({
@@ -46,7 +56,13 @@ export function documentationEndpoints(
       path: '/docs/operate/:page',
       summary: 'A page of the documentation for operators',
       permission: 'public',
-      answers: { 200: { description: 'The page, as Markdown.' } },
+      answers: {
+        200: {
+          description: 'The page, as Markdown.',
+          contentType: 'text/plain',
+          headers: SAFE_HEADERS,
+        },
+      },
       handle: async ({ params }) => pageOf(await read(), `operate/${params['page']!}`),
     }),
   }

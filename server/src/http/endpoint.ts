@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { ApplicationType, RequestContext, Permission } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
+import type { RefusalCode } from '../base/service-error.ts'
 import type { World } from '../ports/world.ts'
 
 /**
@@ -24,8 +25,10 @@ export interface Operation {
   readonly applicationType?: ApplicationType
   /** Answers 403 to tenants on the standard plan. */
   readonly plan?: 'enterprise'
-  /** By status, for the OpenAPI document; errors are the same everywhere and are left out. */
-  readonly answers: Readonly<Record<number, AnswerSpec>>
+  /** By status, for the OpenAPI document. `default` is content that is forwarded, of any status. */
+  readonly answers: Readonly<Record<number, AnswerSpec>> & { readonly default?: AnswerSpec }
+  /** Refusals of the use case, for the OpenAPI document. Those of the pipeline follow from the other fields. */
+  readonly refusals?: readonly RefusalCode[]
 }
 
 /** An operation that reads a body whole and answers in JSON; `handle` gets a request that passed all checks. */
@@ -56,8 +59,26 @@ export interface BodySpec {
 
 export interface AnswerSpec {
   readonly description: string
+  /** Without it the answer has no body, unless it has another content type. */
   readonly schema?: z.ZodType
+  /** Of a body that is not JSON. */
+  readonly contentType?: 'text/html' | 'text/plain'
+  /** Whether any other body may come as well, which the service did not write: a destination's, or that of a reactor's code. */
+  readonly foreign?: true
+  /** Codes of the errors among them. */
+  readonly codes?: readonly RefusalCode[]
+  /** Its own headers, beside those of every answer. */
+  readonly headers?: readonly AnswerHeader[]
 }
+
+/** Headers of some answers, by their names in the OpenAPI document. */
+export type AnswerHeader =
+  | 'location'
+  | 'reactorRequestId'
+  | 'contentSecurityPolicy'
+  | 'contentTypeOptions'
+  | 'proxyDestinationStatus'
+  | 'proxyExpressions'
 
 export interface EndpointRequest {
   readonly world: World

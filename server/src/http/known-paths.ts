@@ -24,13 +24,17 @@ export function refusalOfRoute(
   return new ServiceError('method_not_allowed')
 }
 
+/** A literal path and a pattern may both match, as at `/tokens/search`: then the methods of each are served. */
 export function findPath(
   paths: readonly KnownPath[],
   { url }: FastifyRequest,
 ): KnownPath | undefined {
   // The router also ends the path at a `#`.
   const path = url.split(/[?#]/, 1)[0]!
-  return paths.find((it) => it.pattern.test(path))
+  const [first, ...others] = paths.filter((it) => it.pattern.test(path))
+  if (first === undefined || others.length === 0) return first
+  const methods = new Set([first, ...others].flatMap((it) => it.methods))
+  return { ...first, methods: [...methods] }
 }
 
 export function knownPaths(endpoints: readonly (Endpoint | StreamingEndpoint)[]): KnownPath[] {

@@ -8,8 +8,8 @@ import { z } from 'zod'
 import { INVOCATIONS } from '../base/access.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import { acceptsIdempotencyKeys, type Endpoint, type Operation } from './endpoint.ts'
+import { ANSWER_HEADERS, responsesOf, sharedResponses, type Show } from './openapi-responses.ts'
 import { isStreaming, type StreamingEndpoint } from './streaming-endpoint.ts'
-import { problem, proxyProblem } from './render-error.ts'
 
 /** `pause` is awaited between two operations: generating them all takes a tenth of a second. */
 export async function openApiDocument(
@@ -19,6 +19,7 @@ export async function openApiDocument(
 ): Promise<JsonObject> {
   const schemas: JsonObject = {}
   const paths: Record<string, JsonObject> = {}
+  const responses = sharedResponses((schema) => shown(schema, schemas))
   for (const endpoint of endpoints) {
     await pause()
     for (const path of pathsOf(endpoint)) {
@@ -33,7 +34,7 @@ export async function openApiDocument(
     info: {
       title: 'Symbolon',
       version,
-      description: 'A self-hosted tokenization vault.',
+      description: ABOUT,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
@@ -42,10 +43,27 @@ export async function openApiDocument(
     components: {
       schemas,
       parameters: HEADERS,
+      responses,
+      headers: ANSWER_HEADERS,
       securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'BT-API-KEY' } },
     },
   }
 }
+
+/**
+ * What holds for all operations. Schemas of answers list every member there is; they allow more because a later version may add
+ * some, and a client must ignore those it does not know.
+ */
+const ABOUT = `A self-hosted tokenization vault.
+
+Every response of this version is described here, with its members and headers; a later version may add members, so ignore
+those that you do not know. \`x-codes\` lists the \`code\` values of an error.
+
+HEAD works wherever GET does, except at /proxy: the headers are the same, and there is no body. OPTIONS works at every path
+(\`Preflight\`). A path that does not exist is answered with \`Problem404\`, a method that a path does not have with
+\`Problem405\` (\`ProxyProblem405\` below /proxy). Before that, headers that cannot be accepted are answered with \`Problem400\`, \`Problem417\`
+or \`Problem431\`. A request with an \`Origin\` gets \`Access-Control-Allow-Origin\`,
+\`Access-Control-Expose-Headers\` and \`Vary\`, as far as the operator allows it.`
 
 /** Returns the paths of an operation: streaming endpoints also serve everything below. */
 export function pathsOf(endpoint: Endpoint | StreamingEndpoint): string[] {
@@ -88,8 +106,6 @@ function headersOf(endpoint: Endpoint | StreamingEndpoint): JsonObject[] {
   }
   return names.map((it) => ({ $ref: `#/components/parameters/${it}` }))
 }
-
-type Show = (schema: z.ZodType) => JsonObject
 
 function operationOf(endpoint: Endpoint | StreamingEndpoint, show: Show): JsonObject {
   const operation: JsonObject = {
@@ -152,24 +168,10 @@ function queryParameters({ query }: Endpoint, show: Show): JsonObject[] {
   }))
 }
 
-function responsesOf(operation: Endpoint | StreamingEndpoint, show: Show): JsonObject {
-  const responses: JsonObject = {}
-  for (const [status, { description, schema }] of Object.entries(operation.answers)) {
-    responses[status] =
-      schema === undefined
-        ? { description }
-        : { description, content: { 'application/json': { schema: show(schema) } } }
-  }
-  responses['default'] = {
-    description: 'An error.',
-    content: {
-      'application/json': { schema: show(isStreaming(operation) ? proxyProblem : problem) },
-    },
-  }
-  return responses
-}
-
-/** In a body a null member is the same as an absent one, so its schema allows null where it allows absence. */
+/**
+ * In a body a null member is the same as an absent one, so its schema allows null where it allows absence. In a merge patch null
+ * removes a member, so the schemas of patches say themselves where it may.
+ */
 function allowNulls(paths: Record<string, JsonObject>, schemas: JsonObject): void {
   const operations = Object.values(paths).flatMap((it) => Object.values(it)) as JsonObject[]
   const answered = new Set<string>()
@@ -179,8 +181,8 @@ function allowNulls(paths: Record<string, JsonObject>, schemas: JsonObject): voi
     const { content = {} } = (operation['requestBody'] ?? {}) as {
       content?: Record<string, { schema?: JsonObject }>
     }
-    for (const { schema } of Object.values(content)) {
-      if (schema === undefined) continue
+    for (const [contentType, { schema }] of Object.entries(content)) {
+      if (schema === undefined || contentType === MERGE_PATCH) continue
       const [name] = namesIn({ $ref: schema['$ref'] ?? null })
       // A schema that is also used in a response has no nulls.
       if (name === undefined) roots.add(schema)
@@ -193,10 +195,19 @@ function allowNulls(paths: Record<string, JsonObject>, schemas: JsonObject): voi
       required?: string[]
     }
     for (const [name, schema] of Object.entries(properties)) {
-      if (required.includes(name) || JSON.stringify(schema).includes('"null"')) continue
+      if (required.includes(name) || takesNull(schema as JsonObject)) continue
       properties[name] = { anyOf: [schema, { type: 'null' }] }
     }
   }
+}
+
+const MERGE_PATCH = 'application/merge-patch+json'
+
+/** Whether null itself is valid, whatever members and items may be. */
+function takesNull({ type, anyOf, enum: values, $ref }: JsonObject): boolean {
+  if (Array.isArray(anyOf)) return (anyOf as JsonObject[]).some(takesNull)
+  if (Array.isArray(type)) return type.includes('null')
+  return type === 'null' || (type === undefined && values === undefined && $ref === undefined)
 }
 
 /** Adds the names of the components `value` refers to, directly or through other components. */

@@ -12,7 +12,7 @@ import { REFUSALS, ServiceError, type Refusal } from '../base/service-error.ts'
 
 /** Schema of an error, for the OpenAPI document. */
 export const problem = z
-  .looseObject({
+  .object({
     title: z.string(),
     status: z.int(),
     detail: z.string(),
@@ -29,7 +29,8 @@ export const proxyProblem = z.object({ proxy_error: problem }).meta({
   description: 'Every error of the vault where requests are forwarded.',
 })
 
-const TITLES: Readonly<Record<number, string>> = {
+/** The status in words. */
+export const TITLES: Readonly<Record<number, string>> = {
   400: 'Bad Request',
   401: 'Unauthorized',
   403: 'Forbidden',

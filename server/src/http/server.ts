@@ -99,7 +99,7 @@ export function createServer(settings: ServerOptions): Server {
   server.decorateRequest('logged', false)
   // Bodies are read in endpoint-route.ts, or forwarded unread: for the framework there are none.
   server.removeAllContentTypeParsers()
-  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'] as const) {
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const) {
     server.addHttpMethod(method, { hasBody: false, overrideExisting: true })
   }
 

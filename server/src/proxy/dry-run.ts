@@ -1,5 +1,6 @@
+import { z } from 'zod'
 import { hostOf } from '../base/absolute-url.ts'
-import type { RequestContext, Decision } from '../base/access.ts'
+import { TRANSFORMS, type RequestContext, type Decision } from '../base/access.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import { grantReferenced, type ExpressionLocation } from '../tokens/token-references.ts'
 import type { Route } from '../ports/egress.ts'
@@ -17,6 +18,38 @@ export interface DryRunRequest {
   readonly body: BodyExpressions | null
   readonly tokens: readonly StoredToken[]
 }
+
+export const dryRunSchema = z
+  .object({
+    request: z.object({
+      method: z.string(),
+      url: z.string(),
+      headers: z.array(z.object({ name: z.string(), value: z.string() })),
+      body: z
+        .string()
+        .optional()
+        .meta({ description: 'With a placeholder for each expression; absent if not inspected.' }),
+    }),
+    tokens: z.array(
+      z.object({
+        id: z.string(),
+        containers: z.array(z.string()),
+        rules: z.array(z.int().min(0)).meta({
+          description: 'Priorities of the rules that allow it; 0 for the plain permissions.',
+        }),
+        transform: z.enum(TRANSFORMS),
+      }),
+    ),
+    destination: z.object({
+      host: z.string(),
+      rule: z.object({
+        name: z.enum(['public', 'allowed']),
+        entry: z.string().optional().meta({ description: 'The item of the operator’s list.' }),
+      }),
+      list: z.array(z.string()).optional().meta({ description: 'Of the application, if any.' }),
+    }),
+  })
+  .meta({ id: 'DryRun', description: 'The request that would be sent, and why it may be.' })
 
 /**
  * Describes the request that would be sent, and why: a name in place of each expression, the rules that would release each

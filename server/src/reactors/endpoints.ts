@@ -1,6 +1,8 @@
 import type { EphemeralKeys } from '../access/ephemeral-keys.ts'
 import { definitionsQuery, parseDefinitionFilter } from '../http/definitions.ts'
-import { endpoint, ok } from '../http/endpoint.ts'
+import type { RefusalCode } from '../base/service-error.ts'
+import { endpoint, ok, type AnswerSpec } from '../http/endpoint.ts'
+import { problem } from '../http/render-error.ts'
 import { parsePage, renderPage } from '../http/pagination.ts'
 import { createReactor } from './create-reactor.ts'
 import { deleteReactor } from './delete-reactor.ts'
@@ -11,9 +13,10 @@ import { reactAsync } from './jobs/accept.ts'
 import { getResult } from './jobs/get-result.ts'
 import { listReactors } from './list-reactors.ts'
 import type { ReactorSettings } from './reactor-settings.ts'
+import { CREATION_REFUSALS } from '../tokens/endpoints.ts'
 import type { TokenSettings } from '../tokens/token-settings.ts'
 import { patchReactor, replaceReactor } from './update-reactor.ts'
-import { reactorBody, reactorPageSchema, reactorPatch, reactorSchema } from './wire.ts'
+import { reactorBodiesFor, reactorPageSchema, reactorSchema } from './wire.ts'
 
 export interface ReactorDependencies {
   readonly tokens: TokenSettings
@@ -22,19 +25,53 @@ export interface ReactorDependencies {
   readonly wake: () => void
 }
 
+/** Refusals of an invocation before its code runs. */
+const INVOCATION_REFUSALS = [
+  'reactor_not_found',
+  'reactor_application_gone',
+  'reactors_busy',
+  'reactors_unavailable',
+  'expression_invalid',
+  'detokenize_tokens_unknown',
+  'detokenize_tokens_max',
+  'answer_too_large',
+  'plan_insufficient',
+  'jobs_full',
+  'key_type_unfit',
+] as const satisfies RefusalCode[]
+
+/** Refusals of the code, of what it returns, and of the tokens that it asks for. */
+const RUN_REFUSALS = [
+  ...CREATION_REFUSALS,
+  'payload_tokens_max',
+  'reactor_error',
+  'reactor_code_invalid',
+] as const satisfies RefusalCode[]
+
+const CODE_ANSWER: AnswerSpec = {
+  description:
+    'An error that the code threw, with the status of its class; or its custom response, of any status and type.',
+  schema: problem,
+  foreign: true,
+  codes: ['reactor_error', 'reactor_code_invalid'],
+}
+
 /** The HTTP endpoints of reactors. */
 export function reactorEndpoints(
   settings: ReactorSettings,
   { tokens, ephemeralKeys, wake }: ReactorDependencies,
 ) {
+  const bodies = reactorBodiesFor(settings)
   return {
     postReactors: endpoint({
       method: 'POST',
       path: '/reactors',
       summary: 'Create a reactor',
       permission: 'reactor:create',
-      body: { contentType: 'application/json', schema: reactorBody },
-      answers: { 201: { description: 'The reactor.', schema: reactorSchema } },
+      body: { contentType: 'application/json', schema: bodies.body },
+      answers: {
+        201: { description: 'The reactor.', schema: reactorSchema, headers: ['location'] },
+      },
       handle: async ({ world, context, body }) =>
         await createReactor(world, context, body, settings),
     }),
@@ -60,6 +97,7 @@ export function reactorEndpoints(
       summary: 'Get a reactor',
       permission: 'reactor:read',
       answers: { 200: { description: 'The reactor.', schema: reactorSchema } },
+      refusals: ['reactor_not_found'],
       handle: async ({ world, context, params }) =>
         ok(await readReactor(world, context, params['id']!)),
     }),
@@ -69,8 +107,9 @@ export function reactorEndpoints(
       path: '/reactors/:id',
       summary: 'Replace a reactor',
       permission: 'reactor:update',
-      body: { contentType: 'application/json', schema: reactorBody },
+      body: { contentType: 'application/json', schema: bodies.body },
       answers: { 200: { description: 'The reactor.', schema: reactorSchema } },
+      refusals: ['reactor_not_found', 'reactor_busy'],
       handle: async ({ world, context, params, body }) =>
         await replaceReactor(world, context, { id: params['id']!, body, ...settings }),
     }),
@@ -80,8 +119,9 @@ export function reactorEndpoints(
       path: '/reactors/:id',
       summary: 'Change a reactor',
       permission: 'reactor:update',
-      body: { contentType: 'application/merge-patch+json', schema: reactorPatch },
+      body: { contentType: 'application/merge-patch+json', schema: bodies.patch },
       answers: { 204: { description: 'It is changed.' } },
+      refusals: ['reactor_not_found', 'reactor_busy'],
       handle: async ({ world, context, params, body }) =>
         await patchReactor(world, context, { id: params['id']!, body, ...settings }),
     }),
@@ -92,6 +132,7 @@ export function reactorEndpoints(
       summary: 'Delete a reactor',
       permission: 'reactor:delete',
       answers: { 204: { description: 'It is gone.' } },
+      refusals: ['reactor_not_found'],
       handle: async ({ world, context, params }) =>
         await deleteReactor(world, context, params['id']!),
     }),
@@ -103,9 +144,19 @@ export function reactorEndpoints(
       permission: 'reactor:invoke',
       body: { contentType: 'application/json', schema: reactBody, optional: true },
       answers: {
-        200: { description: 'What the code returned.', schema: reactAnswer },
-        202: { description: 'Its result will be sent to the callback.' },
+        200: { description: 'What the code returned.', schema: reactAnswer, foreign: true },
+        202: {
+          description: 'Its result will be sent to the callback.',
+          headers: ['reactorRequestId'],
+        },
+        default: CODE_ANSWER,
       },
+      refusals: [
+        ...INVOCATION_REFUSALS,
+        ...RUN_REFUSALS,
+        'destination_refused',
+        'destination_unresolved',
+      ],
       handle: async ({ world, context, params, body }) => {
         const invocation = {
           id: params['id']!,
@@ -126,7 +177,14 @@ export function reactorEndpoints(
       permission: 'reactor:invoke',
       plan: 'enterprise',
       body: { contentType: 'application/json', schema: reactBody, optional: true },
-      answers: { 202: { description: 'What to fetch the result by.', schema: acceptedSchema } },
+      answers: {
+        202: {
+          description: 'What to fetch the result by.',
+          schema: acceptedSchema,
+          headers: ['reactorRequestId'],
+        },
+      },
+      refusals: INVOCATION_REFUSALS,
       handle: async ({ world, context, params, body }) => {
         const answer = await reactAsync(world, context, { id: params['id']!, body }, tokens)
         wake()
@@ -140,7 +198,17 @@ export function reactorEndpoints(
       summary: 'Fetch the result of a run',
       permission: 'reactor:invoke',
       readCost: 'single',
-      answers: { 200: { description: 'What the code returned.', schema: reactAnswer } },
+      answers: {
+        200: { description: 'What the code returned.', schema: reactAnswer, foreign: true },
+        default: CODE_ANSWER,
+      },
+      refusals: [
+        ...INVOCATION_REFUSALS,
+        ...RUN_REFUSALS,
+        'reactor_result_not_found',
+        'reactor_interrupted',
+        'reactor_result_expired',
+      ],
       handle: async ({ world, context, params }) => {
         const asked = { reactorId: params['id']!, requestId: params['requestId']! }
         return await getResult(world, context, asked)

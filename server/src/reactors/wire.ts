@@ -5,7 +5,7 @@ import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { REACTOR_CODE_CHARS_MAX } from '../base/limits.ts'
 import { mergePatch } from '../base/merge-patch.ts'
 import { ServiceError } from '../base/service-error.ts'
-import { actingApplication, configurationOf, definitionName } from '../http/definitions.ts'
+import { actingApplication, configurationOf, definitionName, patchOf } from '../http/definitions.ts'
 import { pageSchema } from '../http/pagination.ts'
 import { parseBody } from '../http/parse.ts'
 import type { StoredApplication, StoredReactor } from '../ports/stored.ts'
@@ -48,23 +48,31 @@ function isOwnRuntime(name: string, value: unknown): boolean {
   return value === null || (name === 'image' && value === 'node-bt')
 }
 
-export const reactorBody = z
-  .object({
-    name: definitionName,
-    code: text({ min: 1, max: REACTOR_CODE_CHARS_MAX }).meta({
-      description: 'JavaScript that exports a function. Compiled where it is run.',
-    }),
-    configuration: configuration.optional().meta({
-      description: 'Required, unless the operator says otherwise.',
-    }),
-    application: actingApplication,
-    runtime,
-  })
-  .meta({ id: 'ReactorRequest', description: 'Code to be run on the data of tokens.' })
+const reactorBody = z.object({
+  name: definitionName,
+  code: text({ min: 1, max: REACTOR_CODE_CHARS_MAX }).meta({
+    description: 'JavaScript that exports a function. Compiled where it is run.',
+    examples: ['module.exports = async (req) => ({ raw: req.args })'],
+  }),
+  configuration: configuration.optional(),
+  application: actingApplication,
+  runtime,
+})
 
-export const reactorPatch = reactorBody
-  .partial()
-  .meta({ id: 'ReactorPatch', description: 'What is to change; null removes.' })
+/** Returns the schemas of a reactor request and of a patch, for the OpenAPI document: the operator says what is required. */
+export function reactorBodiesFor({ configurationRequired }: ReactorSettings): {
+  readonly body: z.ZodType
+  readonly patch: z.ZodType
+} {
+  const body = configurationRequired ? reactorBody.required({ configuration: true }) : reactorBody
+  return {
+    body: body.meta({ id: 'ReactorRequest', description: 'Code to be run on the data of tokens.' }),
+    patch: patchOf(body, true).meta({
+      id: 'ReactorPatch',
+      description: 'What is to change; null removes.',
+    }),
+  }
+}
 
 export const reactorSchema = z
   .object({

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { enlisted } from '../access/enlist.ts'
+import type { RefusalCode } from '../base/service-error.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { parsePage, parseSize } from '../http/pagination.ts'
 import { parseBody } from '../http/parse.ts'
@@ -16,19 +17,32 @@ import type { TokenSettings } from './token-settings.ts'
 import { tokenize } from './tokenize.ts'
 import { updateToken } from './update-token.ts'
 import {
-  detokenizePayload,
   listTokensQuery,
   pageSearchBody,
   pageTokensQuery,
   searchBody,
   tokenCursorPage,
-  tokenObject,
   tokenPage,
+} from './list-schemas.ts'
+import {
+  detokenizePayload,
+  tokenObject,
   tokenPatch,
   tokenRequest,
   tokenizeAnswer,
   tokenizePayload,
 } from './wire.ts'
+
+/** Refusals of a token that is created. */
+export const CREATION_REFUSALS = [
+  'token_type_unknown',
+  'token_data_invalid',
+  'token_invalid',
+  'expression_invalid',
+  'token_id_taken',
+  'token_locked',
+  'answer_too_large',
+] as const satisfies RefusalCode[]
 
 /** The HTTP endpoints of tokens. */
 export function tokenEndpoints(settings: TokenSettings) {
@@ -41,6 +55,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       transactional: true,
       body: { contentType: 'application/json', schema: tokenizePayload },
       answers: { 200: { description: 'The payload, tokenized.', schema: tokenizeAnswer } },
+      refusals: [...CREATION_REFUSALS, 'payload_tokens_max'],
       handle: ({ world, context, body, transactionId }) =>
         enlisted(world, context, transactionId, () => tokenize(world, context, body!, settings)),
     }),
@@ -52,7 +67,10 @@ export function tokenEndpoints(settings: TokenSettings) {
       permission: 'token:create',
       transactional: true,
       body: { contentType: 'application/json', schema: tokenRequest },
-      answers: { 201: { description: 'The token.', schema: tokenObject } },
+      answers: {
+        201: { description: 'The token.', schema: tokenObject, headers: ['location'] },
+      },
+      refusals: CREATION_REFUSALS,
       handle: ({ world, context, body, transactionId }) =>
         enlisted(world, context, transactionId, () => createToken(world, context, body!, settings)),
     }),
@@ -65,6 +83,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       readCost: 'list',
       query: listTokensQuery,
       answers: { 200: { description: 'One page, newest first.', schema: tokenPage } },
+      refusals: ['answer_too_large'],
       handle: async ({ world, context, query }) => {
         const asked = { filter: parseTokenFilter(query, false), page: parsePage(query) }
         return await listTokens(world, context, asked, settings)
@@ -79,6 +98,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       readCost: 'single',
       callerChosenIds: true,
       answers: { 200: { description: 'The token.', schema: tokenObject } },
+      refusals: ['token_not_found'],
       handle: ({ world, context, params }) => getToken(world, context, params['id']!, settings),
     }),
 
@@ -92,6 +112,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       transactional: true,
       body: { contentType: 'application/merge-patch+json', schema: tokenPatch },
       answers: { 200: { description: 'The token.', schema: tokenObject } },
+      refusals: [...CREATION_REFUSALS, 'token_not_found', 'token_busy'],
       handle: ({ world, context, params, body, transactionId }) =>
         enlisted(world, context, transactionId, () =>
           updateToken(world, context, { id: params['id']!, body: body!, settings }),
@@ -106,6 +127,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       callerChosenIds: true,
       transactional: true,
       answers: { 204: { description: 'It is gone.' } },
+      refusals: ['token_not_found', 'token_busy', 'token_locked'],
       handle: ({ world, context, params, transactionId }) =>
         enlisted(world, context, transactionId, () => deleteToken(world, context, params['id']!)),
     }),
@@ -119,6 +141,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       readOnly: true,
       body: { contentType: 'application/json', schema: searchBody, optional: true },
       answers: { 200: { description: 'One page, newest first.', schema: tokenPage } },
+      refusals: ['search_invalid', 'answer_too_large'],
       handle: async ({ world, context, body }) => {
         const { query, ...page } = parseBody(searchBody, body ?? {})
         return await searchTokens(world, context, { query, page }, settings)
@@ -134,6 +157,12 @@ export function tokenEndpoints(settings: TokenSettings) {
       readOnly: true,
       body: { contentType: 'application/json', schema: detokenizePayload },
       answers: { 200: { description: 'The payload, detokenized.', schema: z.any() } },
+      refusals: [
+        'detokenize_tokens_max',
+        'detokenize_tokens_unknown',
+        'expression_invalid',
+        'answer_too_large',
+      ],
       handle: async ({ world, context, body }) => await detokenize(world, context, body!, settings),
     }),
 
@@ -145,6 +174,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       readCost: 'list',
       query: pageTokensQuery,
       answers: { 200: { description: 'The next, newest first.', schema: tokenCursorPage } },
+      refusals: ['cursor_invalid', 'answer_too_large'],
       handle: async ({ world, context, query }) => {
         const where = parseWiderFilter(query)
         const list = {
@@ -167,6 +197,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       readOnly: true,
       body: { contentType: 'application/json', schema: pageSearchBody, optional: true },
       answers: { 200: { description: 'The next, newest first.', schema: tokenCursorPage } },
+      refusals: ['search_invalid', 'cursor_invalid', 'answer_too_large'],
       handle: async ({ world, context, body }) => {
         const { query, start, size } = parseBody(pageSearchBody, body ?? {})
         const list = {

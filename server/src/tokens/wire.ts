@@ -18,11 +18,9 @@ import {
   METADATA_KEY_CHARS_MAX,
   METADATA_VALUE_CHARS_MAX,
   SEARCH_INDEXES_MAX,
-  SEARCH_QUERY_CHARS_MAX,
   TOKEN_ID_CHARS_MAX,
   TOKEN_ID_CHARS_MIN,
 } from '../base/limits.ts'
-import { cursorSchema, pageBody, pageQuery, pageSchema } from '../http/pagination.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { StoredToken } from '../ports/stored.ts'
 import { TOKEN_TYPES, findTokenType } from './types/registry.ts'
@@ -31,12 +29,21 @@ import { text } from '../http/text-length.ts'
 
 const anyJson = z.any().meta({ description: 'Any JSON value.' })
 
-const container = z.string().transform((text, context) => {
-  const path = parseContainer(text)
-  if (path !== null) return path
-  context.addIssue({ code: 'custom', message: `Each container must be ${CONTAINER_FORM}.` })
-  return z.NEVER
+/** The data of a token is never null. */
+const anyData = z.any().meta({
+  type: ['object', 'array', 'string', 'number', 'boolean'],
+  description: 'Any JSON value but null.',
 })
+
+const container = z
+  .string()
+  .meta({ examples: ['/pci/high/'] })
+  .transform((text, context) => {
+    const path = parseContainer(text)
+    if (path !== null) return path
+    context.addIssue({ code: 'custom', message: `Each container must be ${CONTAINER_FORM}.` })
+    return z.NEVER
+  })
 
 /** Objects are checked and kept as sent: a Zod record would drop the key `__proto__`. */
 const anyObject = z
@@ -79,25 +86,38 @@ const privacy = z.object({
   restriction_policy: z.enum(['mask', 'redact']).optional(),
 })
 
+const EXPIRES_AT = '2030-08-26T19:23:57-07:00'
+
 /** Options a token request may have beside its type and data. */
 export const tokenOptions = z.object({
   id: text({ min: TOKEN_ID_CHARS_MIN, max: TOKEN_ID_CHARS_MAX })
     .optional()
-    .describe('An id of your own, or an alias expression.'),
+    .meta({
+      description: 'An id of your own, or an alias expression.',
+      examples: ['customer 17', '{{ data | alias_preserve_length }}'],
+    }),
   containers: z
     .array(container)
     .min(1, 'Name at least one container, or leave containers out.')
     .max(CONTAINERS_MAX, `At most ${CONTAINERS_MAX} containers.`)
     .optional(),
-  mask: anyJson.optional().describe('What masked readers see: any JSON, its strings expressions.'),
+  mask: anyJson.optional().meta({
+    description: 'What masked readers see: any JSON, its strings expressions.',
+    examples: ['{{ data | stringify | reveal_last: 4 }}'],
+  }),
   metadata: metadata.optional(),
   search_indexes: z
-    .array(text({ max: EXPRESSION_CHARS_MAX }))
+    .array(text({ max: EXPRESSION_CHARS_MAX }).meta({ examples: ['{{ data | last4 }}'] }))
     .max(SEARCH_INDEXES_MAX, `At most ${SEARCH_INDEXES_MAX} search indexes.`)
     .optional(),
-  fingerprint_expression: text({ max: FINGERPRINT_EXPRESSION_CHARS_MAX }).optional(),
+  fingerprint_expression: text({ max: FINGERPRINT_EXPRESSION_CHARS_MAX })
+    .optional()
+    .meta({ examples: ['{{ data | stringify }}'] }),
   deduplicate_token: z.boolean().optional(),
-  expires_at: z.string().optional(),
+  expires_at: z
+    .string()
+    .optional()
+    .meta({ examples: [EXPIRES_AT] }),
   encryption: anyObject
     .refine(
       (it) => !isLongerThan(JSON.stringify(it), ENCRYPTION_CHARS_MAX),
@@ -113,18 +133,27 @@ export type TokenOptionsWire = z.output<typeof tokenOptions>
 export const tokenRequest = z
   .object({
     type: z.enum(TOKEN_TYPES.map((it) => it.name) as [string, ...string[]]).default('token'),
-    data: anyJson.describe('Any JSON but null for `token`; what the type asks for otherwise.'),
+    data: anyData.describe('Any JSON but null for `token`; what the type asks for otherwise.'),
     ...tokenOptions.shape,
   })
-  .meta({ id: 'TokenRequest' })
+  .meta({
+    id: 'TokenRequest',
+    examples: [
+      { data: 'Ada Lovelace' },
+      { type: 'card', data: { number: '4242424242424242', cvc: '123' } },
+      { type: 'social_security_number', data: '123-45-6789' },
+    ],
+  })
+
+const instant = z.iso.datetime({ offset: true })
 
 export const tokenObject = z
   .object({
     id: z.string(),
-    tenant_id: z.string(),
+    tenant_id: z.uuid(),
     type: z.string(),
-    data: anyJson.optional().describe('As far as the caller may see it.'),
-    mask: anyJson.optional(),
+    data: anyData.optional().describe('As far as the caller may see it.'),
+    mask: anyData.optional(),
     metadata: metadata.optional(),
     fingerprint: z.string().optional(),
     fingerprint_expression: z.string().optional(),
@@ -132,45 +161,17 @@ export const tokenObject = z
     containers: z.array(z.string()),
     expires_at: z.string().optional(),
     created_by: z.string().optional(),
-    created_at: z.string().optional(),
+    created_at: instant.optional(),
     modified_by: z.string().optional(),
-    modified_at: z.string().optional(),
+    modified_at: instant.optional(),
+    encryption: anyObject.optional().describe('As sent.'),
+    privacy: privacy.required().optional().describe('Only where the operator asks for it.'),
+    _extras: z
+      .object({ deduplicated: z.boolean() })
+      .optional()
+      .describe('Whether the answer is about a token that existed before.'),
   })
   .meta({ id: 'Token' })
-
-export const listTokensQuery = z.object({
-  ...pageQuery.shape,
-  id: z.array(z.string()).optional().describe('These tokens only, in this order.'),
-  type: z.array(z.enum(TOKEN_TYPES.map((it) => it.name))).optional(),
-  metadata: z
-    .string()
-    .optional()
-    .describe('An object of strings, as JSON; or metadata.key=value, or metadata[key]=value.'),
-})
-
-export const pageTokensQuery = z.object({
-  start: z.string().optional().describe('A cursor of the answer before.'),
-  size: pageQuery.shape.size,
-  ...listTokensQuery.omit({ page: true, size: true }).shape,
-  fingerprint: z.string().optional(),
-  container: z.string().optional().describe('In it; with * at its end below it, too.'),
-})
-
-const searchQuery = text({ max: SEARCH_QUERY_CHARS_MAX })
-  .default('')
-  .describe('Such as type:card AND metadata.customer:"c 17"; nothing finds everything.')
-
-export const searchBody = z
-  .object({ query: searchQuery, ...pageBody.shape })
-  .meta({ id: 'TokenSearch' })
-
-export const pageSearchBody = z
-  .object({ query: searchQuery, start: z.string().optional(), size: pageBody.shape.size })
-  .meta({ id: 'TokenCursorSearch' })
-
-export const tokenPage = pageSchema(tokenObject)
-
-export const tokenCursorPage = z.object({ pagination: cursorSchema, data: z.array(tokenObject) })
 
 export const detokenizePayload = anyJson.meta({
   id: 'DetokenizePayload',
@@ -179,15 +180,30 @@ export const detokenizePayload = anyJson.meta({
 
 export const tokenizePayload = anyJson.meta({
   id: 'TokenizePayload',
+  examples: [
+    { first_name: 'Ada', age: 36 },
+    { ssn: { type: 'social_security_number', data: '123-45-6789' }, nickname: null },
+    'Ada Lovelace',
+  ],
   description:
     'Objects, arrays, strings and token requests, nested as you like. Every string becomes a generic token; every object with `type` and `data` becomes a token of that type.',
 })
 
-export const tokenizeAnswer = anyJson.meta({
-  id: 'TokenizeAnswer',
-  description:
-    'The payload with a token id for each plain value and a token for each token request.',
-})
+export const tokenizeAnswer: z.ZodType = z
+  .lazy(() => tokenizedValue)
+  .meta({
+    id: 'TokenizeAnswer',
+    description:
+      'The payload with a token id for each plain value and a token for each token request.',
+  })
+
+const tokenizedValue = z.union([
+  tokenObject,
+  z.string().describe('The id of a token.'),
+  z.null(),
+  z.array(tokenizeAnswer),
+  z.record(z.string(), tokenizeAnswer),
+])
 
 /** The JavaScript client passes these to tokenize as its users write them. */
 const CAMEL_CASE: Readonly<Record<string, string>> = {
@@ -224,7 +240,7 @@ export function optionMembers(request: JsonObject): JsonObject | null {
 /** Members a patch may have; others in the body, such as the id, are ignored. */
 export const tokenPatch = z
   .object({
-    data: anyJson.optional(),
+    data: anyData.optional(),
     ...Object.fromEntries(
       Object.entries(tokenOptions.omit({ id: true }).shape).map(([name, it]) => [
         name,

@@ -1,8 +1,17 @@
+import type { RefusalCode } from '../base/service-error.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { endTransaction } from './end-transaction.ts'
 import { openTransaction } from './open-transaction.ts'
 import type { TransactionSettings } from './transaction-settings.ts'
 import { transactionObject } from './wire.ts'
+
+/** How a transaction may have ended before. */
+const ENDED = [
+  'transaction_not_found',
+  'transaction_committed',
+  'transaction_rolled_back',
+  'transaction_expired',
+] as const satisfies RefusalCode[]
 
 /** The HTTP surface of transactions. */
 export function transactionEndpoints(settings: TransactionSettings) {
@@ -13,7 +22,9 @@ export function transactionEndpoints(settings: TransactionSettings) {
       summary: 'Open a transaction',
       permission: 'any-key',
       plan: 'enterprise',
-      answers: { 201: { description: 'The transaction.', schema: transactionObject } },
+      answers: {
+        201: { description: 'The transaction.', schema: transactionObject, headers: ['location'] },
+      },
       handle: ({ world, context }) => openTransaction(world, context, settings),
     }),
 
@@ -24,6 +35,7 @@ export function transactionEndpoints(settings: TransactionSettings) {
       permission: 'any-key',
       plan: 'enterprise',
       answers: { 200: { description: 'Everything in it is done.' } },
+      refusals: ENDED,
       handle: ({ world, context, params }) =>
         endTransaction(world, context, { id: params['id']!, as: 'committed' }),
     }),
@@ -35,6 +47,7 @@ export function transactionEndpoints(settings: TransactionSettings) {
       permission: 'any-key',
       plan: 'enterprise',
       answers: { 200: { description: 'Nothing in it has happened.' } },
+      refusals: ENDED,
       handle: ({ world, context, params }) =>
         endTransaction(world, context, { id: params['id']!, as: 'rolled_back' }),
     }),

@@ -10,10 +10,10 @@ import type { StoredTransaction } from '../ports/stored.ts'
 
 export const transactionObject = z
   .object({
-    id: z.string(),
+    id: z.uuid(),
     created_by: z.string(),
-    created_at: z.string(),
-    expires_at: z.string(),
+    created_at: z.iso.datetime({ offset: true }),
+    expires_at: z.iso.datetime({ offset: true }),
   })
   .meta({ id: 'Transaction' })
 

@@ -32,13 +32,25 @@ describe('a preflight', () => {
       assert.equal(reply.headers['access-control-allow-origin'], '*')
       assert.equal(reply.headers['access-control-max-age'], '3600')
       const methods = reply.headers['access-control-allow-methods']!.split(', ')
-      const there: string[] = ROUTES.filter((it) => it.path === path).map((it) => it.method)
+      // A path such as /tokens/search is also that of a token with this id.
+      const there: string[] = ROUTES.filter((it) => {
+        return new RegExp(`^${it.path.replaceAll(/:[a-z]+/gi, '[^/]+')}$`).test(url)
+      }).map((it) => it.method)
       if (there.includes('GET') && path !== '/proxy') there.push('HEAD')
-      assert.deepEqual(methods.toSorted(), there.toSorted())
+      assert.deepEqual(methods.toSorted(), [...new Set(there)].toSorted())
       const allowed = reply.headers['access-control-allow-headers']!.toLowerCase().split(', ')
       for (const name of SENT) assert.ok(allowed.includes(name.toLowerCase()), name)
     })
   }
+
+  test('with a body, whatever its type, is 204 too', async () => {
+    const { vault } = await tokenStage()
+    for (const type of ['application/json', 'text/plain']) {
+      const headers = { origin: ORIGIN, 'content-type': type }
+      const reply = await vault.call('OPTIONS', '/tokens', { headers, rawBody: '{}' })
+      assert.equal(reply.status, 204)
+    }
+  })
 
   test('for a path where there is nothing is 404', async () => {
     const { vault } = await tokenStage()

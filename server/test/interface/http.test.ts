@@ -141,6 +141,14 @@ describe('an error answer', () => {
     assert.ok(!allowed.includes('POST'))
   })
 
+  test('of 405 says the methods of every path that it may be', async () => {
+    const { vault } = await tokenStage()
+    const reply = await vault.call('PUT', '/tokens/search')
+    // Any caller may choose this id for a token.
+    const allowed = ['DELETE', 'GET', 'HEAD', 'PATCH', 'POST']
+    assert.deepEqual(reply.headers['allow']!.split(', ').toSorted(), allowed)
+  })
+
   test('of 405 is given for HEAD where there is no GET', async () => {
     const { vault } = await tokenStage()
     const reply = await vault.servers.next().inject({ method: 'HEAD', url: '/tokenize' })

@@ -18,6 +18,8 @@ interface Document {
   readonly paths: Record<string, Record<string, DescribedOperation>>
   readonly components: {
     readonly schemas: Record<string, JsonObject>
+    readonly responses: Record<string, DescribedResponse>
+    readonly headers: Record<string, JsonObject>
     readonly parameters: Record<string, { readonly name: string }>
   }
 }
@@ -32,10 +34,12 @@ interface DescribedOperation {
     readonly $ref?: string
   }[]
   readonly requestBody?: { readonly content: Record<string, { readonly schema: JsonObject }> }
-  readonly responses: Record<
-    string,
-    { readonly content?: Record<string, { readonly schema: JsonObject }> }
-  >
+  readonly responses: Record<string, DescribedResponse>
+}
+
+interface DescribedResponse {
+  readonly $ref?: string
+  readonly content?: Record<string, { readonly schema: JsonObject }>
 }
 
 const ROUTES = routes(STILL_SETTINGS, new EphemeralKeys())
@@ -99,9 +103,17 @@ describe('GET /openapi.json', () => {
     for (const route of ROUTES) {
       const { method, path, permission } = route
       const { responses, security } = operationOf(document, method, path)
-      const error = responses['default']?.content?.['application/json']?.schema
       const name = isStreaming(route) ? 'ProxyProblem' : 'Problem'
-      assert.deepEqual(error, { $ref: `#/components/schemas/${name}` }, `${method} ${path}`)
+      const errors = Object.keys(responses).filter(
+        (it) => Number(it) >= 400 && !(it in route.answers),
+      )
+      assert.ok(errors.includes('400') && errors.includes('500'))
+      for (const status of errors) {
+        const { $ref } = responses[status]!
+        const { content } = $ref === undefined ? responses[status]! : sharedResponse(document, $ref)
+        const error = content?.['application/json']?.schema
+        assert.deepEqual(error, { $ref: `#/components/schemas/${name}` }, `${method} ${path}`)
+      }
       assert.deepEqual(security, permission === 'public' ? [] : undefined)
     }
     const problem = document.components.schemas['Problem']!
@@ -146,7 +158,6 @@ describe('GET /openapi.json', () => {
 
   test('lets members of a body be null that may be absent, and no others', async () => {
     const { components, paths } = await openApi()
-    const takesNull = (schema: JsonObject): boolean => JSON.stringify(schema).includes('"null"')
     const request = components.schemas['TokenRequest']!['properties'] as Record<string, JsonObject>
     assert.ok(takesNull(request['metadata']!) && takesNull(request['containers']!))
     const token = components.schemas['Token']!['properties'] as Record<string, JsonObject>
@@ -162,6 +173,37 @@ describe('GET /openapi.json', () => {
       typeof $ref === 'string' ? components.schemas[$ref.split('/').at(-1)!]! : content.schema
     const members = body['properties'] as Record<string, JsonObject>
     assert.ok(!takesNull(members['name']!) && takesNull(members['permissions']!))
+  })
+
+  test('allows null in a patch exactly where the server takes it', async () => {
+    const { vault, key: creating } = await tokenStage()
+    const { managementKey: key } = vault
+    const updating = await vault.keyFor({ permissions: ['token:update'] })
+    const { components } = (await vault.call('GET', '/openapi.json')).json() as unknown as Document
+    const cases = [
+      ['TokenPatch', '/tokens', creating, updating, { data: 'a' }],
+      ['ReactorPatch', '/reactors', key, key, { name: 'a', code: 'a', configuration: {} }],
+      ['ProxyPatch', '/proxies', key, key, { name: 'a', destination_url: 'https://a.example' }],
+    ] as const
+    for (const [name, path, maker, patcher, body] of cases) {
+      const made = await vault.call('POST', path, { key: maker, body })
+      assert.equal(made.status, 201, made.text)
+      const url = `${path}/${made.json()['id'] as string}`
+      const members = components.schemas[name]!['properties'] as Record<string, JsonObject>
+      for (const [member, schema] of Object.entries(members)) {
+        const reply = await vault.call('PATCH', url, { key: patcher, body: { [member]: null } })
+        assert.equal(reply.status < 300, takesNull(schema), `${name}.${member}: ${reply.text}`)
+      }
+    }
+  })
+
+  test('requires the configuration of a reactor where the server does', async () => {
+    for (const configurationRequired of [true, false]) {
+      const { vault } = await tokenStage({ configurationRequired })
+      const document = (await vault.call('GET', '/openapi.json')).json() as unknown as Document
+      const required = document.components.schemas['ReactorRequest']!['required'] as string[]
+      assert.equal(required.includes('configuration'), configurationRequired)
+    }
   })
 
   test('names the parameters of every path, and the body and answers of every operation', async () => {
@@ -191,15 +233,20 @@ describe('GET /openapi.json', () => {
     const references = referencesIn(document as unknown as Json)
     assert.ok(references.length > 0)
     for (const reference of references) {
-      const [, kind, name] = /^#\/components\/(schemas|parameters)\/(\w+)$/.exec(reference) ?? []
+      const [, kind, name] = /^#\/components\/(\w+)\/(\w+)$/.exec(reference) ?? []
       assert.ok(kind !== undefined, reference)
-      assert.ok(
-        Object.hasOwn(document.components[kind as 'schemas' | 'parameters'], name!),
-        reference,
-      )
+      const named = document.components[kind as keyof Document['components']]
+      assert.ok(Object.hasOwn(named, name!), reference)
     }
   })
 })
+
+/** Whether a schema allows null itself, and not only in members and items. */
+function takesNull({ type, anyOf, enum: values }: JsonObject): boolean {
+  if (Array.isArray(anyOf)) return (anyOf as JsonObject[]).some(takesNull)
+  if (type === undefined) return values === undefined
+  return Array.isArray(type) ? type.includes('null') : type === 'null'
+}
 
 function operations({ paths }: Document): DescribedOperation[] {
   return Object.values(paths).flatMap((item) => Object.values(item))
@@ -207,6 +254,10 @@ function operations({ paths }: Document): DescribedOperation[] {
 
 function operationOf({ paths }: Document, method: string, path: string): DescribedOperation {
   return paths[path.replaceAll(/:(\w+)/g, '{$1}')]![method.toLowerCase()]!
+}
+
+function sharedResponse({ components }: Document, reference: string): DescribedResponse {
+  return components.responses[reference.split('/').at(-1)!]!
 }
 
 function referencesIn(value: Json): string[] {

@@ -16,7 +16,7 @@ import type { OneServerReason } from './one-server.ts'
 import { runnerAt, Servers, serversAsked } from './servers.ts'
 import { STILL_SETTINGS } from './still-settings.ts'
 import { otherStillWorld, stillWorld, thinKeyProvider, type StillWorld } from './still-world.ts'
-import { testStore } from './test-store.ts'
+import { testStore, type StoreName } from './test-store.ts'
 
 export interface StillVault {
   /** The world of the first server. */
@@ -73,6 +73,8 @@ export interface StillVaultOptions {
   readonly corsOrigins?: '*' | readonly string[]
   /** Settings of every tenant. */
   readonly settings?: Partial<TenantSettings>
+  /** In place of the store that the run uses. */
+  readonly store?: StoreName
   /** Two servers use PostgreSQL, whatever the run uses. */
   readonly servers?: 2
   /** Why there is one server, whatever the run uses. */
@@ -84,7 +86,7 @@ export interface StillVaultOptions {
 export async function stillVault(options: StillVaultOptions = {}): Promise<StillVault> {
   const keyProvider = thinKeyProvider()
   const count = options.servers ?? (options.oneServer === undefined ? serversAsked() : 1)
-  const { store, again, close } = await testStore(options.servers && 'postgres')
+  const { store, again, close } = await testStore(options.store ?? (options.servers && 'postgres'))
   const still = stillWorld(store)
   const others = Array.from({ length: count - 1 }, again)
   const stills = [still, ...(await Promise.all(others)).map((it) => otherStillWorld(still, it))]

@@ -49,7 +49,11 @@ export const authorizeSessionBody = z
       .optional()
       .meta({ description: 'When the session ends; an hour from now at the latest.' }),
   })
-  .meta({ id: 'AuthorizeSession', description: 'Permissions, rules, or both are required.' })
+  .meta({
+    id: 'AuthorizeSession',
+    description: 'Permissions, rules, or both are required.',
+    examples: [{ nonce: 'of the answer that opened it', permissions: ['token:create'] }],
+  })
 
 export const sessionSchema = z
   .object({

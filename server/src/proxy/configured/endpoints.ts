@@ -14,7 +14,9 @@ export const postProxies = endpoint({
   summary: 'Configure a proxy',
   permission: 'proxy:create',
   body: { contentType: 'application/json', schema: proxyBody },
-  answers: { 201: { description: 'The proxy, with its key.', schema: proxySchema } },
+  answers: {
+    201: { description: 'The proxy, with its key.', schema: proxySchema, headers: ['location'] },
+  },
   handle: async ({ world, context, body }) => await createProxy(world, context, body),
 })
 
@@ -39,6 +41,7 @@ export const getProxyById = endpoint({
   summary: 'Get a proxy',
   permission: 'proxy:read',
   answers: { 200: { description: 'The proxy.', schema: proxySchema } },
+  refusals: ['proxy_not_found'],
   handle: async ({ world, context, params }) => ok(await readProxy(world, context, params['id']!)),
 })
 
@@ -49,6 +52,7 @@ export const putProxyById = endpoint({
   permission: 'proxy:update',
   body: { contentType: 'application/json', schema: proxyBody },
   answers: { 200: { description: 'The proxy.', schema: proxySchema } },
+  refusals: ['proxy_not_found', 'proxy_busy'],
   handle: async ({ world, context, params, body }) =>
     await replaceProxy(world, context, { id: params['id']!, body }),
 })
@@ -60,6 +64,7 @@ export const patchProxyById = endpoint({
   permission: 'proxy:update',
   body: { contentType: 'application/merge-patch+json', schema: proxyPatch },
   answers: { 204: { description: 'It is changed.' } },
+  refusals: ['proxy_not_found', 'proxy_busy'],
   handle: async ({ world, context, params, body }) =>
     await patchProxy(world, context, { id: params['id']!, body }),
 })
@@ -70,5 +75,6 @@ export const deleteProxyById = endpoint({
   summary: 'Delete a proxy',
   permission: 'proxy:delete',
   answers: { 204: { description: 'It is gone.' } },
+  refusals: ['proxy_not_found'],
   handle: async ({ world, context, params }) => await deleteProxy(world, context, params['id']!),
 })

@@ -6,7 +6,12 @@ import { DESTINATION_URL_CHARS_MAX } from '../../base/limits.ts'
 import { mergePatch } from '../../base/merge-patch.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import { pageSchema } from '../../http/pagination.ts'
-import { actingApplication, configurationOf, definitionName } from '../../http/definitions.ts'
+import {
+  actingApplication,
+  configurationOf,
+  definitionName,
+  patchOf,
+} from '../../http/definitions.ts'
 import { parseBody } from '../../http/parse.ts'
 import type { StoredProxy } from '../../ports/stored.ts'
 import type { SealedProxyConfiguration } from './sealed-proxy-configuration.ts'
@@ -44,7 +49,7 @@ function isDestinationUrl(text: string): boolean {
 const undone = z
   .custom<never>((it) => it === undefined || isNothing(it), 'Not done yet: leave it out.')
   .optional()
-  .meta({ type: 'null' })
+  .meta({ anyOf: [{ type: 'null' }, { const: false }, { type: 'array', maxItems: 0 }] })
 
 function isNothing(value: unknown): boolean {
   return value === null || value === false || (Array.isArray(value) && value.length === 0)
@@ -73,9 +78,10 @@ export const proxyBody = z
   })
   .meta({ id: 'ProxyRequest', description: 'Where a proxy forwards requests to.' })
 
-export const proxyPatch = proxyBody
-  .partial()
-  .meta({ id: 'ProxyPatch', description: 'What is to change; null removes.' })
+export const proxyPatch = patchOf(proxyBody, { type: ['string', 'null'] }).meta({
+  id: 'ProxyPatch',
+  description: 'What is to change; null removes.',
+})
 
 export const proxySchema = z
   .object({

@@ -15,6 +15,7 @@ export function callbackEndpoints(wake: () => void) {
       permission: 'reactor:read',
       query: callbacksQuery,
       answers: { 200: { description: 'A stretch, oldest first.', schema: callbackPageSchema } },
+      refusals: ['cursor_invalid'],
       handle: async ({ world, context, query }) => {
         // Clients send an empty string to start from the beginning.
         const start = query.get('start')?.[0] || undefined
@@ -28,6 +29,7 @@ export function callbackEndpoints(wake: () => void) {
       summary: 'Deliver a callback after all',
       permission: 'reactor:update',
       answers: { 202: { description: 'It is being delivered.' } },
+      refusals: ['callback_not_found'],
       handle: async ({ world, context, params }) => {
         const answer = await replayCallback(world, context, params['id']!)
         wake()
@@ -51,6 +53,7 @@ export function callbackEndpoints(wake: () => void) {
       permission: 'reactor:update',
       idempotent: false,
       answers: { 200: { description: 'The secrets.', schema: callbackSecretSchema } },
+      refusals: ['reactor_busy'],
       handle: async ({ world, context }) => await rotateCallbackSecret(world, context),
     }),
   }

@@ -35,7 +35,9 @@ const callback = text({ max: CALLBACK_URL_CHARS_MAX })
     message: 'It must be an absolute URL of printable ASCII, without a fragment.',
   })
   .optional()
-  .meta({ description: 'Where the result is sent to: the answer is 202, and says nothing.' })
+  .meta({
+    description: 'Where the result is sent to: the answer is 202, and says nothing.',
+  })
 
 const rerun = z
   .boolean()
@@ -53,7 +55,14 @@ export const reactBody = z
     timeoutMs: timeout,
     rerun_interrupted: rerun,
   })
-  .meta({ id: 'ReactRequest', description: 'What code is given.' })
+  .meta({
+    id: 'ReactRequest',
+    description: 'What code is given.',
+    examples: [
+      { args: { amount: 1000 } },
+      { args: { amount: 1000 }, callback_url: 'https://receiver.example/done' },
+    ],
+  })
 
 export const reactAnswer = z
   .object({

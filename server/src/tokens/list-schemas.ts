@@ -1,0 +1,48 @@
+/**
+ * The wire format of lists of tokens and of searches.
+ *
+ * Source: interface.md, List tokens, Searches, and Lists with a cursor.
+ */
+import { z } from 'zod'
+import { SEARCH_QUERY_CHARS_MAX } from '../base/limits.ts'
+import { cursorSchema, pageBody, pageQuery, pageSchema } from '../http/pagination.ts'
+import { text } from '../http/text-length.ts'
+import { TOKEN_TYPES } from './types/registry.ts'
+import { tokenObject } from './wire.ts'
+
+export const listTokensQuery = z.object({
+  ...pageQuery.shape,
+  id: z.array(z.string()).optional().describe('These tokens only, in this order.'),
+  type: z.array(z.enum(TOKEN_TYPES.map((it) => it.name))).optional(),
+  metadata: z
+    .string()
+    .optional()
+    .describe('An object of strings, as JSON; or metadata.key=value, or metadata[key]=value.'),
+})
+
+export const pageTokensQuery = z.object({
+  start: z.string().optional().describe('A cursor of the answer before.'),
+  size: pageQuery.shape.size,
+  ...listTokensQuery.omit({ page: true, size: true }).shape,
+  fingerprint: z.string().optional(),
+  container: z.string().optional().describe('In it; with * at its end below it, too.'),
+})
+
+const searchQuery = text({ max: SEARCH_QUERY_CHARS_MAX })
+  .default('')
+  .meta({
+    description: 'Such as type:card AND metadata.customer:"c 17"; nothing finds everything.',
+    examples: ['type:card AND metadata.customer:"c 17"', 'container:/pci/*', ''],
+  })
+
+export const searchBody = z
+  .object({ query: searchQuery, ...pageBody.shape })
+  .meta({ id: 'TokenSearch' })
+
+export const pageSearchBody = z
+  .object({ query: searchQuery, start: z.string().optional(), size: pageBody.shape.size })
+  .meta({ id: 'TokenCursorSearch' })
+
+export const tokenPage = pageSchema(tokenObject)
+
+export const tokenCursorPage = z.object({ pagination: cursorSchema, data: z.array(tokenObject) })
