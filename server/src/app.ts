@@ -4,6 +4,7 @@
  * It knows all modules, but not the technologies beneath; cli/ chooses those.
  */
 import { mayAnywhere } from './access/authorize.ts'
+import { permissionMissing } from './access/permission-missing.ts'
 import { bindReplay, commit, replay } from './access/commit.ts'
 import { createIdentities } from './access/authenticate.ts'
 import { keysOfTenants } from './access/keys-of-tenants.ts'
@@ -45,6 +46,7 @@ export function createApp(outside: World, settings: AppSettings): App {
     access: {
       authenticate: identities.authenticate.bind(identities),
       mayAnywhere,
+      permissionMissing,
       bindReplay: (context, body) => bindReplay(world, context, body),
       replay: (context) => replay(world, context),
       remember: async (context, answer) => {

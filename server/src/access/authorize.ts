@@ -1,6 +1,5 @@
 import {
   INVOCATIONS,
-  permissionMissing,
   TRANSFORMS,
   type RequestContext,
   type Condition,
@@ -12,6 +11,7 @@ import {
   type Transform,
 } from '../base/access.ts'
 import { covers } from './container.ts'
+import { permissionMissing } from './permission-missing.ts'
 import { mayHold } from './permissions.ts'
 
 /**
@@ -66,7 +66,7 @@ export function authorize(
   destination?: string,
 ): Grant {
   const grant = tryAuthorize(context, permission, about, destination)
-  if (grant === null) throw permissionMissing(permission)
+  if (grant === null) throw permissionMissing(context, permission)
   return grant
 }
 
@@ -113,7 +113,7 @@ export function visibleContainers(
     context.within === null ? own : intersectionOf(own, pathsOf(context.within, permission))
   const allowed = transform !== null
   context.decisions.push({ permission, containers: paths, allowed, by })
-  if (!allowed) throw permissionMissing(permission)
+  if (!allowed) throw permissionMissing(context, permission)
   return paths.includes('/') ? null : paths
 }
 

@@ -47,6 +47,30 @@ describe('POST /applications', () => {
     ])
   })
 
+  test('400: an unknown permission lists those that the type may hold', async () => {
+    const { call } = await vault()
+    const errorsOf = async (body: JsonObject): Promise<unknown> =>
+      (await refusal(call(endpoints.postApplications, { body }))).errors
+    for (const type of ['private', 'public', 'management'] as const) {
+      const all = `It may hold ${permissionsOf(type).join(', ')}.`
+      const permissions = ['no:such', permissionsOf(type)[0]!, 'TOKEN:CREATE']
+      assert.deepEqual(await errorsOf({ name: 'x', type, permissions }), {
+        permissions: [
+          `Item 0 is not a permission that a ${type} application may hold.`,
+          `Item 2 is not a permission that a ${type} application may hold.`,
+          all,
+        ],
+      })
+    }
+    const rules = [RULE, { ...RULE, priority: 3, permissions: ['token:*'] }]
+    assert.deepEqual(await errorsOf({ name: 'x', type: 'private', rules }), {
+      'rules[1].permissions': [
+        'Item 0 is not a permission that a private application may hold.',
+        `It may hold ${permissionsOf('private').join(', ')}.`,
+      ],
+    })
+  })
+
   test('201: the key works, and is of the kind of its application', async () => {
     const { call, authenticate } = await vault()
     for (const [type, kind] of [

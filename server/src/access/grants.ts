@@ -6,7 +6,7 @@ import type {
   Transform,
 } from '../base/access.ts'
 import { CONTAINER_FORM, parseContainer } from './container.ts'
-import { mayHold } from './permissions.ts'
+import { mayHold, permissionsOf } from './permissions.ts'
 
 /** The rights of an application: plain permissions, and rules sorted by priority. */
 export interface Grants {
@@ -71,7 +71,7 @@ export function parseGrants(
   }
 }
 
-/** Returns the permissions that a caller of this type may hold, each once, and complains about the others. */
+/** Returns the permissions that a caller of this type may hold, each once, and complains about the others, listing all it may hold. */
 export function parsePermissions(
   names: readonly string[],
   type: PrincipalType,
@@ -79,10 +79,15 @@ export function parsePermissions(
 ): Permission[] {
   const holder = type === 'session' ? 'a session' : `a ${type} application`
   const permissions = new Set<Permission>()
+  let refused = false
   for (const [index, name] of names.entries()) {
     if (mayHold(type, name)) permissions.add(name)
-    // By position, since messages do not repeat what was sent.
-    else complain(`Item ${index} is not a permission that ${holder} may hold.`)
+    else {
+      // By position, since messages do not repeat what was sent.
+      complain(`Item ${index} is not a permission that ${holder} may hold.`)
+      refused = true
+    }
   }
+  if (refused) complain(`It may hold ${permissionsOf(type).join(', ')}.`)
   return [...permissions]
 }

@@ -61,13 +61,22 @@ const HOLDERS: ReadonlyMap<string, readonly ApplicationType[]> = new Map(
  * Whether a caller of this type may be granted `permission` at all. A session may hold the permissions of a private application.
  */
 export function mayHold(type: PrincipalType, permission: string): permission is Permission {
-  const holder = type === 'session' ? 'private' : type
-  return HOLDERS.get(permission)?.includes(holder) ?? false
+  return HOLDERS.get(permission)?.includes(holderOf(type)) ?? false
 }
 
-/** Returns every permission an application of this type may hold. */
-export function permissionsOf(type: ApplicationType): Permission[] {
-  return PERMISSIONS.filter((it) => it.applicationTypes.includes(type)).map((it) => it.type)
+/** Returns the types of application that may hold `permission`. */
+export function typesThatMayHold(permission: Permission): readonly ApplicationType[] {
+  return HOLDERS.get(permission)!
+}
+
+/** Returns every permission a caller of this type may hold. */
+export function permissionsOf(type: PrincipalType): Permission[] {
+  const holder = holderOf(type)
+  return PERMISSIONS.filter((it) => it.applicationTypes.includes(holder)).map((it) => it.type)
+}
+
+function holderOf(type: PrincipalType): ApplicationType {
+  return type === 'session' ? 'private' : type
 }
 
 function entry(

@@ -4,8 +4,6 @@
  * Source: interface.md, Authentication; the catalogue of permissions is docs/interface.md, Access.
  */
 
-import { ServiceError } from './service-error.ts'
-
 export const APPLICATION_TYPES = ['private', 'public', 'management'] as const
 export type ApplicationType = (typeof APPLICATION_TYPES)[number]
 
@@ -37,16 +35,10 @@ export const INVOCATIONS: ReadonlySet<string> = new Set<Permission>([
   'reactor:invoke',
 ])
 
-/**
- * Returns the refusal of a caller without `permission`; it names the permissions that would suffice, the usual one first, and in
- * `errors` the members for which it is missing.
- */
-export function permissionMissing(
-  permission: Permission,
-  errors?: Readonly<Record<string, string[]>>,
-): ServiceError {
-  const enough = INVOCATIONS.has(permission) ? `token:use or ${permission}` : permission
-  return new ServiceError('permission_missing', errors, { named: [enough] })
+/** Describes the keys of applications of these types, for callers whose own type can never do what they asked for. */
+export function keyOfTypes(types: readonly ApplicationType[]): string {
+  const written = types.map((it) => `"${it}"`).join(' or ')
+  return `the key of an application that was created with "type": ${written} (POST /applications)`
 }
 
 /** The part of a token's data that a reader sees, from the least: nothing, its evaluated mask, or all of it. */

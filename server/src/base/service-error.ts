@@ -4,7 +4,7 @@ import { REACTOR_WAIT_MS_MAX } from './limits.ts'
  * The refusals of this service: expected errors that the caller can act on.
  *
  * One line each: add a line here, throw it, describe it in docs/errors.md. `status` is the HTTP status; `detail` is fixed text
- * and never carries data, though words of ours, such as ids, may be listed after it. Variable text goes into `errors`: the path
+ * and never carries data, though words of ours, such as ids, may be listed after it, and advice may follow. Variable text goes into `errors`: the path
  * of a member and its error, never its value. Any other failure is a fault, a 500.
  */
 export const REFUSALS = {
@@ -183,17 +183,24 @@ export type RefusalCode = keyof typeof REFUSALS
 /** Path of a member (`data.number`, `[2].data`) to its errors. Never a value. */
 export type MemberErrors = Readonly<Record<string, readonly string[]>>
 
+interface ServiceErrorOptions extends ErrorOptions {
+  readonly named?: readonly string[]
+  readonly advice?: string | null
+}
+
 export class ServiceError extends Error {
   override readonly name = 'ServiceError'
   readonly code: RefusalCode
   readonly errors: MemberErrors | undefined
   /** Items listed at the end of the detail: UUIDs of ours, names of permissions. Never text that a caller sent. */
   readonly named: readonly string[]
+  /** A sentence after the detail that says what to do instead. Fixed text and words of ours, like `named`. */
+  readonly advice: string | null
 
   constructor(
     code: RefusalCode,
     errors?: MemberErrors,
-    { named = [], ...options }: ErrorOptions & { readonly named?: readonly string[] } = {},
+    { named = [], advice = null, ...options }: ServiceErrorOptions = {},
   ) {
     const { stackTraceLimit } = Error
     if (isCallersOwn(REFUSALS[code])) Error.stackTraceLimit = 0
@@ -202,6 +209,7 @@ export class ServiceError extends Error {
     this.code = code
     this.errors = errors
     this.named = named
+    this.advice = advice
   }
 
   get status(): number {

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { chmod, link, mkdtemp, open, rm, writeFile } from 'node:fs/promises'
+import { chmod, link, mkdtemp, open, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { encryptAge } from '../adapters/age/age-file.ts'
 import { AgeIdentity, AgeRecipient } from '../adapters/age/age-keys.ts'
@@ -11,7 +11,7 @@ import { SystemRandom } from '../adapters/system/system-random.ts'
 import { ConfigError, readConfig } from '../config.ts'
 import { writeBackupHeader } from './backup-file.ts'
 import type { RunCommand } from './command.ts'
-import { fileError } from './file-error.ts'
+import { fileError, writeError } from './file-error.ts'
 import { version } from './version.ts'
 
 /**
@@ -41,7 +41,8 @@ export const backupCommand: RunCommand = async ({ flags, out }) => {
   if (readMoveMark(config.dataDir)?.finished === true) refuseMoved(config.dataDir)
   const madeAt = new SystemClock().now()
   // Next to the database, because the copy may be large and is as private.
-  const aside = await mkdtemp(join(config.dataDir, 'backup-copy-'))
+  const prefix = join(config.dataDir, 'backup-copy-')
+  const aside = await mkdtemp(prefix).catch(writeError(`${prefix}*`))
   const copy = join(aside, 'symbolon.db')
   const part = `${to}.${Buffer.from(new SystemRandom().bytes(4)).toString('hex')}.part`
   try {
@@ -66,9 +67,18 @@ export const backupKey: RunCommand = async ({ flags, out }) => {
   if (to === undefined) throw new ConfigError('--to is missing: the file to write the secret to.')
   const { identity, secret } = AgeIdentity.make()
   const text = `# public key: ${String(identity.recipient)}\n${secret}\n`
-  await writeFile(to, text, { flag: 'wx', mode: 0o600, flush: true }).catch(
-    fileError('to', to, 'written'),
-  )
+  const refuse = fileError('to', to, 'written')
+  const file = await open(to, 'wx', 0o600).catch(refuse)
+  try {
+    await file.writeFile(text)
+    await file.sync()
+  } catch (error) {
+    // Part of a secret is worth nothing, and would be in the way of the next attempt.
+    await rm(to, { force: true })
+    refuse(error)
+  } finally {
+    await file.close()
+  }
   out(String(identity.recipient))
   return 0
 }

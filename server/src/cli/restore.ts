@@ -16,7 +16,7 @@ import { abandonRuns } from '../reactors/jobs/abandoned-runs.ts'
 import type { KeyProvider } from '../ports/key-provider.ts'
 import { readBackupHeader, type BackupHeader } from './backup-file.ts'
 import type { CommandInput, RunCommand } from './command.ts'
-import { fileError } from './file-error.ts'
+import { fileError, writeError } from './file-error.ts'
 import { rootKeyFileOf } from './open-root-keys.ts'
 
 /**
@@ -95,6 +95,8 @@ async function unpack({ from, identity, beside, keyProvider }: Unpacking): Promi
     throw new ConfigError(`--from is '${from}', which is a folder: name the backup in it.`)
   }
   const source = opened.createReadStream({ highWaterMark: 1024 * 1024 })
+  const path = join(beside, 'symbolon.db')
+  const refuse = writeError(path)
   let header: BackupHeader | null = null
   let file: Awaited<ReturnType<typeof open>> | null = null
   try {
@@ -104,12 +106,12 @@ async function unpack({ from, identity, beside, keyProvider }: Unpacking): Promi
         header = first.header
         const { rootKey } = header
         await checkRootKey({ tenants: { rootKeyCheck: async () => rootKey } }, keyProvider)
-        await mkdir(beside, { mode: 0o700 })
-        file = await open(join(beside, 'symbolon.db'), 'wx', 0o600)
-        await file.writeFile(first.rest)
-      } else await file!.writeFile(chunk)
+        await mkdir(beside, { mode: 0o700 }).catch(refuse)
+        file = await open(path, 'wx', 0o600).catch(refuse)
+        await file.writeFile(first.rest).catch(refuse)
+      } else await file!.writeFile(chunk).catch(refuse)
     }
-    await file?.sync()
+    await file?.sync().catch(refuse)
   } finally {
     await file?.close()
     source.destroy()

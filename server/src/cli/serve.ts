@@ -89,6 +89,7 @@ export const serve: RunCommand = async ({ flags, out }) => {
     const jobs = driveJobs(app.jobs)
 
     const reason = await stop.asked
+    if (reason.error !== undefined) world.log.error('store_failed', reason.error)
     world.log.info('stopping', { reason: reason.why })
     for (const it of housekeeping) it.stop()
     await Promise.all([within(SHUTDOWN_MS_MAX, app.close()), jobs.stop()])
@@ -115,6 +116,8 @@ async function takeOrdersIn(
 interface StopReason {
   readonly why: string
   readonly status: number
+  /** Why the store can no longer be written. */
+  readonly error?: unknown
 }
 
 /** Resolves `asked` at the first signal to stop, or when the store can no longer be written. */
@@ -123,7 +126,8 @@ function stopSignal(): { asked: Promise<StopReason>; fault: (error: unknown) => 
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => resolve({ why: signal, status: 0 }))
   }
-  return { asked, fault: () => resolve({ why: 'the store cannot be written', status: 1 }) }
+  const why = 'the store cannot be written'
+  return { asked, fault: (error) => resolve({ why, status: 1, error }) }
 }
 
 /**

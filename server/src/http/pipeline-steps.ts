@@ -5,7 +5,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { IncomingMessage } from 'node:http'
 import {
-  permissionMissing,
+  keyOfTypes,
   type RequestContext,
   type InProcessCaller,
   type Permission,
@@ -36,6 +36,8 @@ export interface AccessPort {
   ): Principal | Promise<Principal>
   /** Whether the caller holds `permission` on at least one container. */
   mayAnywhere(principal: Principal, permission: Permission): boolean
+  /** Returns the refusal of a caller without `permission`. */
+  permissionMissing(principal: Principal, permission: Permission): ServiceError
   /** Binds the caller's idempotency key to this body, if many clients share its API key. */
   bindReplay(context: RequestContext, body: Uint8Array): Promise<void>
   /** Returns the remembered answer for the caller's idempotency key, if there is one. */
@@ -161,10 +163,11 @@ export function checkEndpointAccess(
   if (permission === 'public') return
   if (permission !== 'any-key' && !access.mayAnywhere(context, permission)) {
     context.decisions.push({ permission, containers: [], allowed: false, by: [] })
-    throw permissionMissing(permission)
+    throw access.permissionMissing(context, permission)
   }
   if (applicationType !== undefined && context.type !== applicationType) {
-    throw new ServiceError('key_type_unfit')
+    const advice = `Use ${keyOfTypes([applicationType])}.`
+    throw new ServiceError('key_type_unfit', undefined, { advice })
   }
   if (plan === 'enterprise' && context.plan !== 'enterprise') {
     throw new ServiceError('plan_insufficient')

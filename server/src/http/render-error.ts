@@ -68,8 +68,9 @@ export function renderError(
   const refusal: Refusal = REFUSALS[error.code]
   const { status } = refusal
   const text = (readOnly ? refusal.detailOfReads : undefined) ?? refusal.detail
-  const detail =
-    error.named.length === 0 ? text : `${text.slice(0, -1)}: ${error.named.join(', ')}.`
+  const { named, advice } = error
+  const sentence = named.length === 0 ? text : `${text.slice(0, -1)}: ${named.join(', ')}.`
+  const detail = advice === null ? sentence : `${sentence} ${advice}`
   const body: JsonObject = { title: TITLES[status]!, status, detail, code: error.code }
   const errors = Object.fromEntries(
     Object.entries(error.errors ?? {}).map(([path, messages]) => [path, [...messages]]),

@@ -89,6 +89,7 @@ function stage(
         })
       },
       mayAnywhere: (principal, permission) => principal.permissions.includes(permission),
+      permissionMissing: () => new ServiceError('permission_missing'),
       bindReplay: async () => {},
       replay: async () => null,
       remember: async () => {},

@@ -6,7 +6,7 @@ import { ServiceError, type MemberErrors } from '../base/service-error.ts'
 import { ExpressionError, within } from '../expressions/expression-error.ts'
 import { parseDefaultMask, parseMask, type Mask } from '../expressions/mask.ts'
 import { parseTemplate, type Template } from '../expressions/template.ts'
-import { memberErrors } from '../http/parse.ts'
+import { parseBy } from '../http/parse.ts'
 import { tokenIdFault } from './token-id.ts'
 import { findTokenType, TOKEN_TYPES } from './types/registry.ts'
 import { DataInvalid, type TokenType } from './types/token-type.ts'
@@ -134,10 +134,11 @@ function parseOptions(
   const defaults = defaultOptions(type)
   const members = optionMembers(request)
   if (members === null) return defaults
-  const parsed = tokenOptions.safeParse(members)
-  if (!parsed.success)
-    throw new ServiceError('token_invalid', at(memberErrors(parsed.error), pathOf))
-  const sent = parsed.data
+  const sent = parseBy(
+    tokenOptions,
+    members,
+    (errors) => new ServiceError('token_invalid', at(errors, pathOf)),
+  )
 
   const expiry = sent.expires_at === undefined ? null : parseExpiry(sent.expires_at)
   if (sent.expires_at !== undefined && (expiry === null || expiry.at <= now)) {

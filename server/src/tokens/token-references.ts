@@ -5,7 +5,8 @@
  */
 import type { PayloadPath } from './tokenize-plan.ts'
 import { tryAuthorize, type Grant } from '../access/authorize.ts'
-import { permissionMissing, type RequestContext, type Permission } from '../base/access.ts'
+import { permissionMissing } from '../access/permission-missing.ts'
+import type { RequestContext, Permission } from '../base/access.ts'
 import { isUuid } from '../base/id.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import {
@@ -217,7 +218,7 @@ export function grantReferenced(
       ? `The key has no right to token ${id}.`
       : 'The key has no right to this token.'
   })
-  throw permissionMissing(permission, errors ?? undefined)
+  throw permissionMissing(context, permission, errors ?? undefined)
 }
 
 /** Returns the flaws that `flawOf` finds in the ids of each of `locations`; null if there are none. */

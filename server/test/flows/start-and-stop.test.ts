@@ -113,3 +113,24 @@ test('the beginning of a name of two words is completed', async () => {
     "There is no command 'callbacks', but 'callbacks list', 'callbacks replay'. Try: symbolon help\n",
   )
 })
+
+test(
+  'a service that can no longer write its database logs the file and the cause, and ends with status 1',
+  { skip: lacksPrograms('prlimit') },
+  async (t) => {
+    const folder = temporaryFolder(t)
+    const vault = await startVault(folder)
+    t.after(() => vault.stop('SIGKILL'))
+    const key = /api_key\s+(\S+)/.exec(vault.greeting)![1]!
+    const limited = spawn('prlimit', ['--pid', String(vault.pid), '--fsize=4096'])
+    assert.deepEqual(await once(limited, 'close'), [0, null])
+    const headers = { 'bt-api-key': key }
+    assert.equal((await fetch(`${vault.url}/applications`, { headers })).status, 503)
+    while (!vault.printed().includes('"stopping"')) await setTimeout(20)
+    const { status, out } = await vault.stop()
+    const line = out.split('\n').find((it) => it.includes('"event":"store_failed"'))
+    const file = `Cannot use ${join(folder, 'symbolon.db')}: the file would be larger than`
+    assert.ok(line?.includes(file), out)
+    assert.equal(status, 1)
+  },
+)

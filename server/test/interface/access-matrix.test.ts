@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { permissionsOf } from '../../src/access/permissions.ts'
+import { PERMISSIONS, permissionsOf } from '../../src/access/permissions.ts'
 import { makeApiKey } from '../../src/access/api-key.ts'
 import { EphemeralKeys } from '../../src/access/ephemeral-keys.ts'
 import { APPLICATION_TYPES, type ApplicationType, type Permission } from '../../src/base/access.ts'
@@ -316,7 +316,8 @@ for (const { method, path, permission, plan, applicationType } of ROUTES) {
       test(`a ${type} application with every other permission: ${status}`, async () => {
         const { vault, ours } = await twoTenants(row)
         const key = await vault.keyFor({ type, permissions: others })
-        await check(vault, key, { status, things: ours })
+        const reply = await check(vault, key, { status, things: ours })
+        if (status === 403) assertAdvised(reply, type, row)
       })
       if (open) continue
 
@@ -390,6 +391,24 @@ for (const { method, path, permission, plan, applicationType } of ROUTES) {
       return reply
     }
   })
+}
+
+/** A 403 names the types of application that can, exactly if the type of the caller never can. */
+function assertAdvised(
+  { text }: Reply,
+  type: ApplicationType,
+  { permission, applicationType }: MatrixRow,
+): void {
+  const able = PERMISSIONS.find((it) => it.type === permission)?.applicationTypes
+  const types = applicationType === undefined ? able! : [applicationType]
+  const never = !types.includes(type)
+  for (const it of APPLICATION_TYPES) {
+    const named = text.includes(JSON.stringify(JSON.stringify(it)).slice(1, -1))
+    assert.equal(named, never && types.includes(it), `${it}: ${text}`)
+  }
+  if (applicationType === undefined) {
+    assert.equal(text.includes(`No ${type} key can have it`), never, text)
+  }
 }
 
 type Things = Readonly<Record<MatrixResource, string>>

@@ -131,6 +131,61 @@ describe('an error answer', () => {
     )
   })
 
+  test('of 403 says which type of application can, if the type of the caller never can', async () => {
+    const { vault } = await tokenStage()
+    const never = (type: string, instead: string): string =>
+      `No ${type} key can have it: ${instead} (POST /applications).`
+    const cases: [type: string, ask: string, detail: string][] = [
+      [
+        'management',
+        'POST /tokenize',
+        `token:create. ${never('management', 'use the key of an application that was created with "type": "public" or "private"')}`,
+      ],
+      [
+        'private',
+        'GET /applications',
+        `application:read. ${never('private', 'use the key of an application that was created with "type": "management"')}`,
+      ],
+      [
+        'public',
+        'GET /tokens',
+        `token:read. ${never('public', 'open a session, or on your server use the key of an application that was created with "type": "private"')}`,
+      ],
+      [
+        'public',
+        'POST /reactors/0198c5a0-0000-7000-8000-000000000000/react',
+        `token:use or reactor:invoke. ${never('public', 'open a session, or on your server use the key of an application that was created with "type": "private"')}`,
+      ],
+    ]
+    for (const [type, ask, detail] of cases) {
+      const key =
+        type === 'management'
+          ? vault.managementKey
+          : await vault.keyFor({ type, permissions: ['token:create'] })
+      const [method, path] = ask.split(' ') as [Method, string]
+      const body = method === 'POST' ? { body: { args: {} } } : {}
+      const reply = await vault.call(method, path, { key, ...body })
+      const said = reply.json()
+      assert.equal(said['code'], 'permission_missing', ask)
+      assert.equal(said['detail'], `The API key lacks the permission: ${detail}`)
+    }
+  })
+
+  test('of 403 for a key of the wrong type names the right type', async () => {
+    const { vault } = await tokenStage()
+    const key = await vault.keyFor({ permissions: ['token:read'] })
+    const reply = await vault.call('POST', '/sessions', { key })
+    assert.deepEqual(
+      reply.json(),
+      problem(
+        403,
+        'Forbidden',
+        'key_type_unfit',
+        'Keys of this type cannot call this operation. Use the key of an application that was created with "type": "public" (POST /applications).',
+      ),
+    )
+  })
+
   test('of 405 says which methods there are', async () => {
     const { vault } = await tokenStage()
     assert.equal((await vault.call('PATCH', '/tokenize')).headers['allow'], 'POST')

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { permissionsOf } from '../../src/access/permissions.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { stillVault, type Reply, type StillVault } from '../kit/still-vault.ts'
 
@@ -249,6 +250,20 @@ describe('POST /sessions/authorize', () => {
       assertRefused(await authorize((await open()).nonce, grants), 400, 'body_invalid')
     })
   }
+})
+
+test('an unknown permission lists those that a session may hold', async () => {
+  const { open, authorize } = await stage()
+  const grants = { permissions: ['token:all'], rules: [rule('/', 'mask', ['log:read'])] }
+  const reply = await authorize((await open()).nonce, grants)
+  const messages = [
+    'Item 0 is not a permission that a session may hold.',
+    `It may hold ${permissionsOf('session').join(', ')}.`,
+  ]
+  assert.deepEqual(reply.json()['errors'], {
+    permissions: messages,
+    'rules[0].permissions': messages,
+  })
 })
 
 describe('a session can be given no more than the grantor has:', () => {

@@ -331,7 +331,10 @@ async function checkAll(
         // A key with access to some container learns which of the tokens it named it may not use; other keys do not
         // learn that such a token exists.
         const placed = operation.name === 'detokenize' && actual === REFUSED && held
-        const refusal = `${operation.name}: ${actual}${placed ? ', held elsewhere' : ''}`
+        // These two learn which type of application can do what theirs never can.
+        const type = /^(?:public|management),/.exec(name)?.[0] ?? ''
+        const to = actual === REFUSED ? type : ''
+        const refusal = `${to}${operation.name}: ${actual}${placed ? ', held elsewhere' : ''}`
         const known = refusals.get(refusal) ?? new Set()
         refusals.set(refusal, known.add(bytesOf(reply)))
       } else if (operation.changes === true || changesMore(operation, subject)) {

@@ -11,6 +11,7 @@ const PACKAGES = {
   ip: 'iproute2',
   mkfifo: 'coreutils',
   npm: 'npm',
+  prlimit: 'util-linux',
   setpriv: 'util-linux',
   unshare: 'util-linux',
 } as const
@@ -52,6 +53,15 @@ export function lacksNamespaces(flags: readonly string[], setUp: string): string
   const { status, stderr } = spawnSync('unshare', command, { encoding: 'utf8' })
   if (status === 0) return false
   return `unshare ${flags.join(' ')} must be allowed, to root or to all users: ${stderr.trim()}`
+}
+
+/** Returns the reason tests cannot mount a file system of their own on this machine, or false if they can. */
+export function lacksMounts(): string | false {
+  const lacking = lacksPrograms('unshare')
+  if (lacking !== false) return lacking
+  const command = ['-rm', '--', 'mount', '-t', 'tmpfs', 'none', '/mnt']
+  const { status, stderr } = spawnSync('unshare', command, { encoding: 'utf8' })
+  return status === 0 ? false : `unshare -rm must be allowed, with mounts: ${stderr.trim()}`
 }
 
 /** Returns the reason to skip a test that listens on both families of loopback addresses on this machine, or false. */

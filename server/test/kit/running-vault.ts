@@ -17,6 +17,7 @@ export interface Finished {
 
 export interface RunningVault {
   readonly url: string
+  readonly pid: number
   /** Its output until it was ready. */
   readonly greeting: string
   /** Returns all output so far. */
@@ -70,6 +71,7 @@ export async function startVault(
   ])
   return {
     url,
+    pid: child.pid!,
     greeting: printed,
     printed: () => printed,
     stop: async (signal = 'SIGTERM') => {

@@ -9,6 +9,7 @@ import { randomBytes, randomFillSync } from 'node:crypto'
 import { constants, type Stats } from 'node:fs'
 import { link, lstat, open, rm, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
+import { diskFaultOf } from '../../base/disk-fault.ts'
 
 export const ROOT_KEY_BYTES = 32
 
@@ -61,7 +62,10 @@ export async function createRootKey(path: string): Promise<boolean> {
     await link(beside, path)
   } catch (cause) {
     if (codeOf(cause) === 'EEXIST') return false
-    throw new Error(`Cannot create the root key file ${path}: it cannot be written`, { cause })
+    throw new Error(
+      `Cannot create the root key file ${path}: ${diskFaultOf(cause) ?? 'it cannot be written'}`,
+      { cause },
+    )
   } finally {
     await rm(beside, { force: true })
   }

@@ -1,10 +1,10 @@
 import { join } from 'node:path'
-import type { DatabaseSync } from 'node:sqlite'
 import type { AuditLogReader, TenantReader } from '../../ports/store.ts'
-import { UnusableDatabase, openConnection } from './connection.ts'
+import { openConnection } from './connection.ts'
 import { requireDatabase } from './data-folder.ts'
 import { auditLogReader } from './audit-log-reader.ts'
 import { tenantReader } from './tenant-reader.ts'
+import { UnusableDatabase } from './unusable-database.ts'
 
 /** The audit log and the tenants as of one moment, for checking. */
 export interface SqliteAuditLogSnapshot {
@@ -23,7 +23,8 @@ const CACHE_KIB = 8 * 1024
  */
 export function openSqliteAuditLog(folder: string): SqliteAuditLogSnapshot {
   requireDatabase(folder)
-  const db = connect(join(folder, 'symbolon.db'), folder)
+  const path = join(folder, 'symbolon.db')
+  const db = openConnection(path, { readOnly: true, cacheKiB: CACHE_KIB })
   try {
     const table = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'record_heads'").get()
     if (table === undefined) {
@@ -40,21 +41,6 @@ export function openSqliteAuditLog(folder: string): SqliteAuditLogSnapshot {
     }
   } catch (error) {
     db.close()
-    throw error
-  }
-}
-
-/** Reading beside a writer needs the companion files, which only their owner may open. */
-function connect(path: string, folder: string): DatabaseSync {
-  try {
-    return openConnection(path, { readOnly: true, cacheKiB: CACHE_KIB })
-  } catch (cause) {
-    if (cause instanceof UnusableDatabase) throw cause
-    throw new Error(
-      `Cannot read ${folder}: run this as the user of the service, or stop it first`,
-      {
-        cause,
-      },
-    )
+    throw UnusableDatabase.or(error, path)
   }
 }

@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
+import { UnusableDatabase } from './unusable-database.ts'
 
 /** The value of `PRAGMA synchronous` if every commit is flushed to disk before it returns. */
 const FULL = 2
@@ -17,13 +18,7 @@ export function openConnection(
   path: string,
   { readOnly = false, cacheKiB }: { readOnly?: boolean; cacheKiB: number },
 ): DatabaseSync {
-  const db = new DatabaseSync(path, {
-    readOnly,
-    enableForeignKeyConstraints: true,
-    enableDoubleQuotedStringLiterals: false,
-    allowExtension: false,
-    timeout: 5_000,
-  })
+  const db = openFile(path, readOnly)
   try {
     db.enableDefensive(true)
     if (!readOnly) db.exec('PRAGMA journal_mode = WAL')
@@ -47,22 +42,19 @@ export function openConnection(
   return db
 }
 
-/** A file that no connection can use: not a database, damaged, or on a full disk. */
-export class UnusableDatabase extends Error {
-  /** Returns an error that names the file if `error` is about the file; returns any other unchanged. */
-  static or(error: unknown, path: string): unknown {
-    const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) : 0
-    return OF_THE_FILE.has(code & 0xff)
-      ? new UnusableDatabase(`Cannot use ${path}`, { cause: error })
-      : error
+function openFile(path: string, readOnly: boolean): DatabaseSync {
+  try {
+    return new DatabaseSync(path, {
+      readOnly,
+      enableForeignKeyConstraints: true,
+      enableDoubleQuotedStringLiterals: false,
+      allowExtension: false,
+      timeout: 5_000,
+    })
+  } catch (error) {
+    throw UnusableDatabase.or(error, path)
   }
 }
-
-/**
- * SQLITE_CORRUPT, SQLITE_FULL and SQLITE_NOTADB; the bits above the low byte give the variant.
- * Source: sqlite.org/rescode.html.
- */
-const OF_THE_FILE = new Set([11, 13, 26])
 
 /** Throws unless the pragma has the value `expected`. */
 export function expectPragma(db: DatabaseSync, name: string, expected: string | number): void {

@@ -2,7 +2,7 @@ import { chmodSync, closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import type { RootKeyCheck } from '../../ports/stored.ts'
-import { UnusableDatabase } from './connection.ts'
+import { isDamage, isFull, UnusableDatabase } from './unusable-database.ts'
 
 export interface DatabaseCopy {
   /** Identifies the root key that wraps the tenant keys in the copy. */
@@ -21,23 +21,32 @@ export async function copyDatabase(folder: string, to: string): Promise<Database
   const path = join(folder, 'symbolon.db')
   // Creates the file private to its owner before it has content.
   closeSync(openSync(to, 'wx', 0o600))
-  const source = new DatabaseSync(path, { readOnly: true, timeout: 5_000 })
+  const source = openForReading(path)
   try {
     // Copies in a single step: between two steps, a write by another process would restart the
     // backup.
     await backup(source, to, { rate: PAGES_MAX })
   } catch (error) {
-    throw UnusableDatabase.or(error, path)
+    // Only the copy is written to.
+    throw UnusableDatabase.or(error, isFull(error) ? to : path)
   } finally {
     source.close()
   }
   chmodSync(to, 0o600)
-  const copy = new DatabaseSync(to, { readOnly: true })
+  const copy = openForReading(to)
   try {
-    refuseDamaged(copy, path)
+    refuseDamaged(copy, { path, to })
     return aboutCopy(copy)
   } finally {
     copy.close()
+  }
+}
+
+function openForReading(path: string): DatabaseSync {
+  try {
+    return new DatabaseSync(path, { readOnly: true, timeout: 5_000 })
+  } catch (error) {
+    throw UnusableDatabase.or(error, path)
   }
 }
 
@@ -45,11 +54,13 @@ export async function copyDatabase(folder: string, to: string): Promise<Database
  * Reads every page of `copy`. A damaged database can be copied, and by the time anyone notices, the
  * damaged copy would have replaced the good ones.
  */
-function refuseDamaged(copy: DatabaseSync, path: string): void {
+function refuseDamaged(copy: DatabaseSync, { path, to }: { path: string; to: string }): void {
   let found: unknown
   try {
     found = copy.prepare('PRAGMA quick_check(1)').get()?.['quick_check']
   } catch (error) {
+    // A disk that is full has no room for the copy's companion files: the database is intact.
+    if (!isDamage(error)) throw UnusableDatabase.or(error, to)
     found = (error as Error).message
   }
   if (found === 'ok') return

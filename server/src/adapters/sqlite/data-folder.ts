@@ -1,7 +1,9 @@
 import { accessSync, closeSync, constants, existsSync, openSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { diskFaultOf } from '../../base/disk-fault.ts'
 import { makeDataFolder } from './make-data-folder.ts'
+import { isBusy, UnusableDatabase } from './unusable-database.ts'
 
 /** The data folder, held by this process alone. */
 export interface DataFolder {
@@ -29,6 +31,7 @@ export function holdDataFolder(folder: string): DataFolder {
     lock.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
   } catch (cause) {
     lock.close()
+    if (!isBusy(cause)) throw UnusableDatabase.or(cause, lockPath)
     throw new Error(`Cannot open ${folder}: another process is using it`, { cause })
   }
   return { databasePath, release: () => lock.close() }
@@ -83,7 +86,9 @@ function assertUsable(path: string, what: string): void {
 function createPrivate(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600))
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'EEXIST') return
+    const reason = diskFaultOf(cause)
+    throw reason === null ? cause : new Error(`Cannot create ${path}: ${reason}`, { cause })
   }
 }

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { diskFaultOf } from '../../base/disk-fault.ts'
 
 /**
  * Creates `folder` and its missing parents, private to the owner, unless it exists. Throws the
@@ -36,7 +37,7 @@ function make(folder: string): void {
 
 function reasonOf(error: unknown): string {
   const code = codeOf(error)
-  return REASONS[code] ?? `it fails with ${code}`
+  return REASONS[code] ?? diskFaultOf(error) ?? `it fails with ${code}`
 }
 
 function codeOf(error: unknown): string {
@@ -47,7 +48,4 @@ const REASONS: Readonly<Record<string, string>> = {
   EEXIST: 'something that is no folder has its name',
   ENOTDIR: 'a file has the name of a folder that it is to lie in',
   ENOENT: 'no folder can be made there',
-  EACCES: 'the user that this runs as may not',
-  EPERM: 'the user that this runs as may not',
-  EROFS: 'the file system there is read-only',
 }

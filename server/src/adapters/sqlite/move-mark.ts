@@ -8,6 +8,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { diskFaultOf } from '../../base/disk-fault.ts'
 
 /** Marks a data folder as the source of a move. */
 export interface MoveMark {
@@ -35,10 +36,15 @@ export function readMoveMark(folder: string): MoveMark | null {
 /** Returns once the mark is on disk. Only the holder of the folder may call this. */
 export function writeMoveMark(folder: string, { id, finished }: MoveMark): void {
   const path = join(folder, NAME)
-  writeFileSync(`${path}.part`, `${JSON.stringify({ move: id, finished })}\n`, {
-    mode: 0o600,
-    flush: true,
-  })
+  try {
+    writeFileSync(`${path}.part`, `${JSON.stringify({ move: id, finished })}\n`, {
+      mode: 0o600,
+      flush: true,
+    })
+  } catch (cause) {
+    const reason = diskFaultOf(cause)
+    throw reason === null ? cause : new Error(`Cannot write ${path}.part: ${reason}`, { cause })
+  }
   renameSync(`${path}.part`, path)
   const opened = openSync(folder, 'r')
   try {

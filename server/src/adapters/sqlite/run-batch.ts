@@ -5,6 +5,7 @@ import { ROWS_AT_ONCE, SeveralRows } from './several-rows.ts'
 import { INSERTS_TOKEN, STATEMENT, STATEMENTS } from './statements.ts'
 import { TokenBlocks } from './token-blocks.ts'
 import { SqliteTokenTally } from './token-tally.ts'
+import { UnusableDatabase } from './unusable-database.ts'
 
 /** The outcome of a batch. Commits not named here are durable. */
 export interface BatchResult {
@@ -264,7 +265,16 @@ export class BatchRunner {
     } catch {
       canKeepWriting = false
     }
-    return { message: messageOf(error), canKeepWriting }
+    return { message: this.#faultOf(error, reason), canKeepWriting }
+  }
+
+  /** Names the file and the cause if the disk failed: they go to the log, and SQLite names neither. */
+  #faultOf(error: unknown, reason: unknown): string {
+    const path = this.#db.location()
+    const fault = path === null ? reason : UnusableDatabase.or(reason, path)
+    return fault instanceof UnusableDatabase
+      ? `${fault.message} (${messageOf(fault.cause)})`
+      : messageOf(error)
   }
 }
 
