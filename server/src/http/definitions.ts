@@ -88,7 +88,7 @@ export function patchOf(
   for (const [name, schema] of Object.entries(body.shape)) {
     const member =
       name === 'configuration' ? schema.meta({ additionalProperties: entries }) : schema
-    const resettable = schema.safeParse(undefined).success && !schema.safeParse(null).success
+    const resettable = schema.isOptional() && !schema.isNullable()
     shape[name] = resettable ? member.nullish() : member.optional()
   }
   return z.object(shape)

@@ -125,7 +125,12 @@ test(
     const limited = spawn('prlimit', ['--pid', String(vault.pid), '--fsize=4096'])
     assert.deepEqual(await once(limited, 'close'), [0, null])
     const headers = { 'bt-api-key': key }
-    assert.equal((await fetch(`${vault.url}/applications`, { headers })).status, 503)
+    // A write of its own, such as a checkpoint, may have ended it before.
+    const answered = await fetch(`${vault.url}/applications`, { headers }).then(
+      (it) => it.status,
+      () => null,
+    )
+    assert.ok(answered === 503 || answered === null)
     while (!vault.printed().includes('"stopping"')) await setTimeout(20)
     const { status, out } = await vault.stop()
     const line = out.split('\n').find((it) => it.includes('"event":"store_failed"'))
