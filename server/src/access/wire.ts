@@ -5,7 +5,7 @@ import {
   type AccessRule,
   type ApplicationType,
 } from '../base/access.ts'
-import { EXPIRY_FORM, parseExpiry } from '../base/expiry.ts'
+import { EXPIRY_FORM, parseExpiry, renderExpiry } from '../base/expiry.ts'
 import { renderInstant } from '../base/instant.ts'
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import {
@@ -296,7 +296,7 @@ export function renderApplication(
     created_at: renderInstant(application.createdAt),
     ...(modifiedBy === null ? {} : { modified_by: modifiedBy }),
     ...(modifiedAt === null ? {} : { modified_at: renderInstant(modifiedAt) }),
-    ...(expiresAt === null ? {} : { expires_at: renderInstant(expiresAt) }),
+    ...(expiresAt === null ? {} : { expires_at: renderExpiry(expiresAt) }),
   }
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as fc from '../../test/kit/fast-check.ts'
-import { parseExpiry, readableExpiry } from './expiry.ts'
+import { parseExpiry, readableExpiry, renderExpiry } from './expiry.ts'
 
 describe('parseExpiry()', () => {
   for (const [sent, shown, utc] of [
@@ -88,4 +88,9 @@ test('readableExpiry() shows what an earlier version stored so that typed client
   ] as const) {
     assert.equal(readableExpiry(stored), shown)
   }
+})
+
+test('renderExpiry() shows no year beyond 9999', () => {
+  assert.equal(renderExpiry(Date.UTC(2030, 0)), '2030-01-01T00:00:00.000+00:00')
+  assert.equal(renderExpiry(Date.UTC(10_000, 0)), '9999-12-31T23:59:59.000+00:00')
 })

@@ -42,7 +42,12 @@ export function parseExpiry(text: string): Expiry | null {
  */
 export function readableExpiry(text: string): string {
   if (READABLE.test(text)) return text
-  return parseExpiry(text)?.text ?? renderInstant(Math.min(Date.parse(text), LAST_READABLE))
+  return parseExpiry(text)?.text ?? renderExpiry(Date.parse(text))
+}
+
+/** Renders the instant of an expiry; an earlier version stored ones beyond the year 9999. */
+export function renderExpiry(at: number): string {
+  return renderInstant(Math.min(at, LAST_READABLE))
 }
 
 /** What nearly all are; the others are read in full. */

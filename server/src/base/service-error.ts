@@ -105,7 +105,7 @@ export const REFUSALS = {
   content_type_unsupported: {
     status: 415,
     detail:
-      'The content type is not supported here: JSON is application/json, a patch application/merge-patch+json.',
+      'Send JSON as application/json, a patch as application/merge-patch+json, and neither with a content coding.',
   },
   expectation_unmet: {
     status: 417,

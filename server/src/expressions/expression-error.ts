@@ -1,3 +1,5 @@
+import { characterAt } from '../base/characters.ts'
+
 /**
  * Stable error codes of expressions.
  *
@@ -29,16 +31,35 @@ export type ExpressionReason = keyof typeof SYNTAX
 export class ExpressionError extends Error {
   override readonly name = 'ExpressionError'
   readonly reason: ExpressionReason
-  /** Characters from the start of the template. */
+  /** The index in the template, in UTF-16 code units. */
   readonly position: number
+  /** The same as errors state it: in code points, from 1. */
+  readonly character: number
   /** The member of a mask that holds the template: `number`, `cards[0].number`, '' for the mask itself. */
   readonly member: string
 
-  constructor(reason: ExpressionReason, position: number, member = '') {
-    super(`${SYNTAX[reason]} (at ${position})`)
+  constructor(
+    reason: ExpressionReason,
+    position: number,
+    member = '',
+    character: number = position + 1,
+  ) {
+    super(`${SYNTAX[reason]} (at character ${character})`)
     this.reason = reason
     this.position = position
     this.member = member
+    this.character = character
+  }
+}
+
+/** Runs `parse`, which parses `text`, and has an ExpressionError that it throws count the characters of `text`. */
+export function locatedIn<Result>(text: string, parse: () => Result): Result {
+  try {
+    return parse()
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error
+    const { reason, position, member } = error
+    throw new ExpressionError(reason, position, member, characterAt(text, position))
   }
 }
 

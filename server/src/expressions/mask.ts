@@ -105,7 +105,7 @@ function parseText(text: string, member: string): Template {
     return parseLoosely(text)
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error
-    throw new ExpressionError(error.reason, error.position, member)
+    throw new ExpressionError(error.reason, error.position, member, error.character)
   }
 }
 

@@ -113,3 +113,18 @@ test('scan() loses nothing', () => {
     }),
   )
 })
+
+test('an error counts code points of the template from 1', () => {
+  for (const [template, character] of [
+    ['{{ data | nope }}', 11],
+    ['\u{1f600}{{ data | nope }}', 12],
+    ['\u{1f600}{{ data }}\u{1f600}{{ data', 13],
+    ['{{ data }} {{ data | upcase, x }}', 28],
+  ] as const) {
+    assert.throws(
+      () => parseTemplate(template),
+      (error: Error) => error.message.endsWith(` (at character ${character})`),
+      template,
+    )
+  }
+})

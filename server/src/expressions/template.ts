@@ -6,9 +6,9 @@
  */
 import { LRUCache } from 'lru-cache'
 import type { Json } from '../base/json.ts'
-import { isLongerThan } from '../base/characters.ts'
+import { characterAt, isLongerThan } from '../base/characters.ts'
 import { EXPRESSION_CHARS_MAX, TEMPLATE_CACHE_CHARS_MAX } from '../base/limits.ts'
-import { ExpressionError } from './expression-error.ts'
+import { ExpressionError, locatedIn } from './expression-error.ts'
 import { evaluateExpression, parseExpression, type Expression } from './expression.ts'
 import { EvaluationRun, type Scope } from './evaluation-run.ts'
 import { scan, type Segment } from './scan.ts'
@@ -35,8 +35,9 @@ export interface Template {
  */
 export function parseTemplate(text: string): Template {
   const template = parseLoosely(text)
-  if (template.trailingAt !== null) throw new ExpressionError('trailing_text', template.trailingAt)
-  return template
+  const { trailingAt } = template
+  if (trailingAt === null) return template
+  throw new ExpressionError('trailing_text', trailingAt, '', characterAt(text, trailingAt))
 }
 
 /** Like parseTemplate(), but accepts trailing text and reports its position: the caller must not trust the template. */
@@ -47,7 +48,7 @@ export function parseLoosely(text: string): Template {
   if (isLongerThan(text, EXPRESSION_CHARS_MAX)) {
     throw new ExpressionError('expression_too_long', EXPRESSION_CHARS_MAX)
   }
-  const template = templateOf(trimmed([...scan(text)]))
+  const template = locatedIn(text, () => templateOf(trimmed([...scan(text)])))
   cache.set(text, template)
   return template
 }

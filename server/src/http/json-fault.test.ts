@@ -14,14 +14,23 @@ describe('findJsonFault() names what is wrong, and where:', () => {
     ['[-Infinity]', 'JSON has neither NaN nor Infinity: write null or a string at character 2.'],
     ['hello', 'A word without quotes is true, false or null, unlike the one at character 1.'],
     ['[True]', 'A word without quotes is true, false or null, unlike the one at character 2.'],
+    [
+      '{"ip":10.0.0.1}',
+      'A number has one point and one exponent at most, unlike the one at character 11.',
+    ],
+    ['[1e5e5]', 'A number has one point and one exponent at most, unlike the one at character 5.'],
+    ['[1 true]', 'A comma or ] is expected at character 4.'],
+    ['{"a" true}', 'A colon is expected at character 6.'],
+    ['{true:1}', 'A name in double quotes is expected at character 2.'],
+    ['["abc"x', 'A comma or ] is expected at character 7.'],
     ['nullx', 'A word without quotes is true, false or null, unlike the one at character 1.'],
     ['<xml/>', 'The body is XML or HTML, not JSON: it begins with < at character 1.'],
     ['\ufeff{}', 'The body begins with a byte order mark: send it without one.'],
     ['/*c*/{}', 'JSON has no comments: remove the one at character 1.'],
     ['{"a":1 // c\n}', 'JSON has no comments: remove the one at character 8.'],
-    ["{'a':1}", 'JSON has double quotes only: replace the quote at character 2.'],
+    ["{'a':1}", 'A name in double quotes is expected at character 2.'],
     ['{"a":\'b\'}', 'JSON has double quotes only: replace the quote at character 6.'],
-    ['{a:1}', 'A word without quotes is true, false or null, unlike the one at character 2.'],
+    ['{a:1}', 'A name in double quotes is expected at character 2.'],
     ['{"a":1,}', 'A comma has no member after it before character 8.'],
     ['[1,]', 'A comma has no item after it before character 4.'],
     ['[1 2]', 'A comma or ] is expected at character 4.'],
@@ -56,7 +65,10 @@ describe('findJsonFault() names what is wrong, and where:', () => {
       '-',
       '1.',
       '[1e',
-    ].map((it): [string, string] => [it, 'The body ends before the JSON does.']),
+    ].map((it): [string, string] => [
+      it,
+      `The body ends before the JSON does, after character ${it.length}.`,
+    ]),
   ]
   for (const [text, message] of cases) {
     test(JSON.stringify(text), () => assert.equal(findJsonFault(text)?.message, message))

@@ -27,16 +27,16 @@ export function findJsonFault(text: string): JsonFault | null {
     const opened = open.at(-1)
     if (char === undefined) {
       if (next === 'end of value' && opened === undefined) return null
-      return { at, message: at === skip(WHITE_SPACE, 0) ? NOTHING : TOO_SHORT }
+      return at === skip(WHITE_SPACE, 0) ? { at, message: NOTHING } : tooShort()
     }
     if (next === 'end of value') {
       if (opened === undefined) return fault(at, 'The JSON is complete, but more follows at')
       if (char === ',') next = opened === '{' ? 'name' : 'value'
       else if (char === CLOSING[opened]) open.pop()
-      else return fault(at, hintAt(at) ?? `A comma or ${CLOSING[opened]} is expected at`)
+      else return fault(at, commentAt(at) ?? `A comma or ${CLOSING[opened]} is expected at`)
       at += 1
     } else if (next === 'colon') {
-      if (char !== ':') return fault(at, hintAt(at) ?? 'A colon is expected at')
+      if (char !== ':') return fault(at, commentAt(at) ?? 'A colon is expected at')
       at += 1
       next = 'value'
     } else if (next === 'name' || next === 'name or }') {
@@ -47,7 +47,7 @@ export function findJsonFault(text: string): JsonFault | null {
         continue
       }
       if (char === '}') return fault(at, 'A comma has no member after it before')
-      if (char !== '"') return fault(at, hintAt(at) ?? 'A name in double quotes is expected at')
+      if (char !== '"') return fault(at, commentAt(at) ?? 'A name in double quotes is expected at')
       const end = endOfString(at)
       if (typeof end !== 'number') return end
       at = end
@@ -69,6 +69,14 @@ export function findJsonFault(text: string): JsonFault | null {
     }
   }
 
+  function tooShort(): JsonFault {
+    const last = characterAt(text, text.length) - 1
+    return {
+      at: text.length,
+      message: `The body ends before the JSON does, after character ${last}.`,
+    }
+  }
+
   function fault(index: number, message: string): JsonFault {
     return { at: index, message: `${message} character ${characterAt(text, index)}.` }
   }
@@ -85,7 +93,7 @@ export function findJsonFault(text: string): JsonFault | null {
     for (;;) {
       index = skip(PLAIN_CHARACTERS, index)
       const char = text[index]
-      if (char === undefined) return { at: index, message: TOO_SHORT }
+      if (char === undefined) return tooShort()
       if (char === '"') return index + 1
       if (char !== '\\') {
         return fault(index, 'A control character must be escaped, as in \\n, at')
@@ -93,8 +101,7 @@ export function findJsonFault(text: string): JsonFault | null {
       const end = skip(ESCAPE, index)
       if (end === index) {
         // An escape that the text ends in.
-        if (skip(ESCAPE_BEGUN, index) === text.length)
-          return { at: text.length, message: TOO_SHORT }
+        if (skip(ESCAPE_BEGUN, index) === text.length) return tooShort()
         return fault(index, 'JSON does not have the escape at')
       }
       index = end
@@ -106,13 +113,15 @@ export function findJsonFault(text: string): JsonFault | null {
     const literal = skip(LITERAL, from)
     if (literal > from && skip(WORD, from) === literal) return literal
     const number = skip(NUMBER, from)
-    if (number === from)
-      return isBegun(from) ? { at: text.length, message: TOO_SHORT } : noValue(from)
+    if (number === from) return isBegun(from) ? tooShort() : noValue(from)
     const after = text[number]
     if (/[.eE]/.test(after ?? '')) {
       const digits = skip(SIGN, number + 1)
-      if (digits === text.length) return { at: digits, message: TOO_SHORT }
-      return fault(digits, 'A number lacks a digit at')
+      if (digits === text.length) return tooShort()
+      const hasDigit = /\d/.test(text[digits]!)
+      return hasDigit
+        ? fault(number, 'A number has one point and one exponent at most, unlike the one at')
+        : fault(digits, 'A number lacks a digit at')
     }
     if (/\d/.test(after ?? '')) return fault(from, 'A number has a leading zero at')
     return number
@@ -131,12 +140,17 @@ export function findJsonFault(text: string): JsonFault | null {
     )
   }
 
-  /** Returns a message that ends in a position, for what people take for JSON. */
+  function commentAt(index: number): string | null {
+    return /[/#]/.test(text[index]!) ? 'JSON has no comments: remove the one at' : null
+  }
+
+  /** Returns a message that ends in a position, for what people take for a value of JSON. */
   function hintAt(index: number): string | null {
     const char = text[index]!
     if (char === '<' && index === skip(WHITE_SPACE, 0))
       return 'The body is XML or HTML, not JSON: it begins with < at'
-    if (char === '/' || char === '#') return 'JSON has no comments: remove the one at'
+    const comment = commentAt(index)
+    if (comment !== null) return comment
     if (char === "'" || char === '`') return 'JSON has double quotes only: replace the quote at'
     if (char === '+' || char === '.')
       return 'A number begins with a digit or a minus sign, unlike the one at'
@@ -150,7 +164,6 @@ export function findJsonFault(text: string): JsonFault | null {
 
 const BYTE_ORDER_MARK = '\ufeff'
 const NOTHING = 'The body holds nothing but white space.'
-const TOO_SHORT = 'The body ends before the JSON does.'
 const CLOSING = { '{': '}', '[': ']' } as const
 
 // All are sticky. Source: RFC 8259, sections 2 to 7.

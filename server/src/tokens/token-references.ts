@@ -15,7 +15,7 @@ import {
   ERRORS_NAMED_MAX,
 } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
-import { ExpressionError, FilterError } from '../expressions/expression-error.ts'
+import { ExpressionError, FilterError, locatedIn } from '../expressions/expression-error.ts'
 import { NO_FILTERS, parseFilters, type FilterChain } from '../expressions/filters.ts'
 import { EvaluationRun } from '../expressions/evaluation-run.ts'
 import { scan, type Segment } from '../expressions/scan.ts'
@@ -100,7 +100,9 @@ export class TokenReferenceReader {
    */
   read(text: string, path: ExpressionLocation['path']): ExpressionLocation['parts'] {
     return orInvalid(path, () =>
-      Array.from(scan(text), (it) => (it.kind === 'text' ? it.text : this.#reference(it))),
+      locatedIn(text, () =>
+        Array.from(scan(text), (it) => (it.kind === 'text' ? it.text : this.#reference(it))),
+      ),
     )
   }
 

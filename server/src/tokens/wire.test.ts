@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { parseExpiry } from '../base/expiry.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { StoredToken } from '../ports/stored.ts'
 import {
@@ -8,6 +9,7 @@ import {
   optionMembers,
   renderToken,
   renderDuplicate,
+  requestOf,
   tokenOptions,
   type RenderOptions,
 } from './wire.ts'
@@ -184,4 +186,13 @@ test('maskOf() is the mask of the token, else of its type, else null', () => {
   assert.equal(maskOf({ ...TOKEN, type: 'card_number', details: { mask: 'own' } }), 'own')
   assert.equal(maskOf({ ...TOKEN, type: 'card_number' }), '{{ data | reveal_last: 4 }}')
   assert.equal(maskOf(TOKEN), null)
+})
+
+test('requestOf() gives a patch an expiry that an earlier version stored in a form that is accepted', () => {
+  for (const stored of ['2037-01-01T00:00:00+15:00', '9999-12-31T23:59:59-12:00']) {
+    const request = requestOf({ ...TOKEN, details: { expires_at: stored } })
+    assert.ok(parseExpiry(request['expires_at'] as string), stored)
+  }
+  const usual = { expires_at: '2037-01-01T00:00:00+01:00' }
+  assert.equal(requestOf({ ...TOKEN, details: usual })['expires_at'], usual.expires_at)
 })

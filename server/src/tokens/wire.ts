@@ -276,6 +276,8 @@ export function requestOf(token: StoredToken): JsonObject {
     deduplicate_token: token.deduplicate,
   }
   if (token.metadata !== null) request['metadata'] = { ...token.metadata }
+  const expiry = request['expires_at']
+  if (typeof expiry === 'string') request['expires_at'] = readableExpiry(expiry)
   return request
 }
 

@@ -102,7 +102,7 @@ describe('an error answer', () => {
         415,
         'Unsupported Media Type',
         'content_type_unsupported',
-        'The content type is not supported here: JSON is application/json, a patch application/merge-patch+json.',
+        'Send JSON as application/json, a patch as application/merge-patch+json, and neither with a content coding.',
       ),
     ],
   ]

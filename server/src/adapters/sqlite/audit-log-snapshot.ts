@@ -26,8 +26,13 @@ export function openSqliteAuditLog(folder: string): SqliteAuditLogSnapshot {
   const path = join(folder, 'symbolon.db')
   const db = openConnection(path, { readOnly: true, cacheKiB: CACHE_KIB })
   try {
-    const table = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'record_heads'").get()
-    if (table === undefined) {
+    const tables = db.prepare('SELECT name FROM sqlite_schema').all()
+    if (tables.length === 0) {
+      throw new Error(
+        `Cannot read ${folder}: its first start did not finish; start the service once`,
+      )
+    }
+    if (!tables.some((it) => it['name'] === 'record_heads')) {
       throw new Error(
         `Cannot read ${folder}: its database is of a program that kept no audit log; ` +
           'start this program on it once',

@@ -1,6 +1,7 @@
 /** Filters that extract a value from another, or convert its type. */
 import type { Json } from '../../base/json.ts'
 import { numberOf } from '../decimal-number.ts'
+import { DecimalNumber } from '../decimal-number.ts'
 import { FilterError } from '../expression-error.ts'
 import { parseJsonPath, type JsonPath } from '../json-path.ts'
 import type { EvaluationRun } from '../evaluation-run.ts'
@@ -27,6 +28,16 @@ const path: Parameter<JsonPath> = {
 
 const stringify = filter([], (it, _args, run) => (it === null ? null : textOf(it, run)))
 
+/** Passes a decimal of a chain on as it is: a number is never blank. */
+const orDefault: Filter = {
+  parameters: [any],
+  takesDecimals: true,
+  apply: (input, [otherwise], run) => {
+    const isKept = input instanceof DecimalNumber || !isBlank(input as Json, run)
+    return isKept ? input : (otherwise as Json)
+  },
+}
+
 export const valueFilters: Readonly<Record<string, Filter>> = {
   json: filter([path], (it, [path], run) => {
     const found = path(it, run)
@@ -42,7 +53,7 @@ export const valueFilters: Readonly<Record<string, Filter>> = {
     if (it === 'true' || it === 'false') return it === 'true'
     throw new FilterError('boolean_required')
   }),
-  default: filter([any], (it, [otherwise], run) => (isBlank(it, run) ? otherwise : it)),
+  default: orDefault,
   pad_left: secretFilter([count, character], (it, [length, character], run) => {
     return padding(it, length, character, run) + it
   }),

@@ -84,7 +84,7 @@ class XmlReader {
 
   #insideTag(): Error {
     const path = (): string => memberPath(this.#surroundings.steps)
-    return refusal(path, `An expression stands inside a tag (at ${this.#at})`)
+    return refusal(path, `An expression stands inside a tag (at character ${this.#at + 1})`)
   }
 
   /** Stops at the quote that closes the value. */

@@ -43,5 +43,5 @@ function positionIn(stack: string, message: string): StackPosition | null {
 }
 
 const CAUSES_MAX = 5
-const STACK_FRAME = /^\s+at .*\/reactor\/reactor\.(m?js):(\d+):(\d+)/m
+const STACK_FRAME = /^[ \t]+at .*\/reactor\/reactor\.(m?js):(\d+):(\d+)/m
 const SYNTAX = /^\/reactor\/reactor\.js:(\d+)\n.*\n([ \t]*)/

@@ -126,7 +126,7 @@ function saidBy(thrown: unknown): string {
   }
 }
 
-const EXPORT = /(?:^|[;}]|\*\/)\s*export\b/m
+const EXPORT = /(?:^|[;}]|\*\/)[^\S\n]*export\b/m
 const OF_AWAIT = /^await is only valid|^Unexpected reserved word/
 const OF_MODULES =
   /^Cannot use (?:import statement|'import\.meta') outside a module|^Unexpected token 'export'/
