@@ -7,11 +7,11 @@ export function diskFaultOf(error: unknown): string | null {
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  ENOSPC: 'the disk there is full',
-  EDQUOT: 'the quota of the disk there is used up',
-  EFBIG: 'the file would be larger than files may be (ulimit -f)',
-  EROFS: 'the file system there is read-only',
-  EIO: 'the disk there reports an error',
-  EACCES: 'the user that this runs as may not',
-  EPERM: 'the user that this runs as may not',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota is used up',
+  EFBIG: 'the file would exceed the file size limit (ulimit -f)',
+  EROFS: 'the file system is read-only',
+  EIO: 'the disk reports an I/O error',
+  EACCES: 'the current user has no permission',
+  EPERM: 'the current user has no permission',
 }

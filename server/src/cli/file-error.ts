@@ -16,7 +16,7 @@ export function fileError(flag: string, file: string, purpose: Purpose): (error:
     const reason = diskFaultOf(error)
     const what =
       code === 'EEXIST'
-        ? 'is there: nothing is written over'
+        ? 'already exists and is not overwritten'
         : `cannot be ${purpose}${reason === null ? '' : `: ${reason}`} (${code})`
     throw new ConfigError(`--${flag} is '${file}', which ${what}.`)
   }

@@ -10,12 +10,12 @@ import { isStreaming, type StreamingEndpoint } from './streaming-endpoint.ts'
 /** Returns the JSON Schema of a schema, and names it in the components if it has a name. */
 export type Show = (schema: z.ZodType) => JsonObject
 
-/** Headers of responses, by their component names. Those without `required` come only where there is something to say. */
+/** Headers of responses, by their component names. Those without `required` may be absent. */
 export const ANSWER_HEADERS = {
   traceId: header('BT-TRACE-ID', 'The label of the request: your own, or a generated one.', true),
   cacheControl: header('Cache-Control', '`no-store` on every body for an authenticated caller.'),
   location: header('Location', 'The URL of what was created.', true),
-  retryAfter: header('Retry-After', 'After how many seconds to try again.', true),
+  retryAfter: header('Retry-After', 'Seconds to wait before trying again.', true),
   allow: header('Allow', 'The methods of the path.', true),
   reactorRequestId: header('BT-REACTOR-REQUEST-ID', 'Identifies the accepted run.', true),
   proxyDestinationStatus: header(
@@ -26,11 +26,15 @@ export const ANSWER_HEADERS = {
     'BT-PROXY-EXPRESSIONS',
     '`unread` if the body could not be inspected and was forwarded unchanged.',
   ),
-  contentSecurityPolicy: header('Content-Security-Policy', 'Lets the page load nothing.', true),
+  contentSecurityPolicy: header(
+    'Content-Security-Policy',
+    'Keeps the page from loading anything.',
+    true,
+  ),
   contentTypeOptions: header('X-Content-Type-Options', '`nosniff`', true),
   allowedMethods: header('Access-Control-Allow-Methods', 'The methods of the path.', true),
   allowedHeaders: header('Access-Control-Allow-Headers', 'Headers a page may send.', true),
-  maxAge: header('Access-Control-Max-Age', 'For how many seconds this holds.', true),
+  maxAge: header('Access-Control-Max-Age', 'For how many seconds browsers may cache this.', true),
 } as const satisfies Record<string, JsonObject>
 
 type HeaderName = keyof typeof ANSWER_HEADERS
@@ -116,7 +120,7 @@ function answer(
   const content: JsonObject = {}
   if (schema !== undefined) {
     const own = show(schema)
-    const any = { description: 'What others wrote, which is forwarded.' }
+    const any = { description: 'Forwarded content that the service did not write.' }
     content['application/json'] = { schema: foreign === true ? { anyOf: [own, any] } : own }
   }
   if (contentType !== undefined) content[contentType] = { schema: { type: 'string' } }

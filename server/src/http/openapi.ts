@@ -60,10 +60,10 @@ Every response of this version is described here, with its members and headers; 
 those that you do not know. \`x-codes\` lists the \`code\` values of an error.
 
 HEAD works wherever GET does, except at /proxy: the headers are the same, and there is no body. OPTIONS works at every path
-(\`Preflight\`). A path that does not exist is answered with \`Problem404\`, a method that a path does not have with
-\`Problem405\` (\`ProxyProblem405\` below /proxy). Before that, headers that cannot be accepted are answered with \`Problem400\`, \`Problem417\`
-or \`Problem431\`. A request with an \`Origin\` gets \`Access-Control-Allow-Origin\`,
-\`Access-Control-Expose-Headers\` and \`Vary\`, as far as the operator allows it.`
+(\`Preflight\`). A path that does not exist gets \`Problem404\`, and a method that the path does not have gets
+\`Problem405\` (\`ProxyProblem405\` below /proxy). Headers are checked first: unacceptable ones get \`Problem400\`, \`Problem417\`
+or \`Problem431\`. Whether the response to a request with an \`Origin\` has \`Access-Control-Allow-Origin\`,
+\`Access-Control-Expose-Headers\` and \`Vary\` depends on the origins that the operator allows.`
 
 /** Returns the paths of an operation: streaming endpoints also serve everything below. */
 export function pathsOf(endpoint: Endpoint | StreamingEndpoint): string[] {

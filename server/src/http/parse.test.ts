@@ -113,12 +113,12 @@ describe('parseBody()', () => {
         list: 'Must have at least 1 item.',
         id: 'Must be a uuid.',
         at: 'Must be a date and time such as 2026-03-01T12:00:00Z.',
-        form: 'Must be in another format.',
-        begun: 'Must be in another format.',
-        strict: 'Has members that are not known.',
+        form: 'Must be in the required format.',
+        begun: 'Must be in the required format.',
+        strict: 'Has unknown members.',
         'map.secret': 'Has a member whose name is not valid.',
         gone: 'Must be absent.',
-        big: 'Must be of another type.',
+        big: 'Must be of the required type.',
         ruled: 'Is not valid.',
       },
     )
@@ -128,7 +128,7 @@ describe('parseBody()', () => {
       ratio: 'Must be less than 1.',
       short: 'Must have at most 2 characters.',
       list: 'Must have at most 2 items.',
-      big: 'Must be of another type.',
+      big: 'Must be of the required type.',
     })
     const { type, policy, setting, id, whatever } = messages({}) as Record<string, string>
     assert.equal(type, 'Required: must be one of private, public, management.')

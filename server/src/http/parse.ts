@@ -63,7 +63,7 @@ function flawOf(issue: z.core.$ZodRawIssue): string {
     case 'not_multiple_of':
       return `must be a multiple of ${issue.divisor}`
     case 'unrecognized_keys':
-      return 'has members that are not known'
+      return 'has unknown members'
     case 'invalid_key':
       return 'has a member whose name is not valid'
     case 'invalid_element':
@@ -77,13 +77,13 @@ function flawOf(issue: z.core.$ZodRawIssue): string {
 function formOf(issue: z.core.$ZodRawIssue | z.core.$ZodIssue): string | null {
   switch (issue.code) {
     case 'invalid_type':
-      return TYPE_NAMES[issue.expected] ?? 'of another type'
+      return TYPE_NAMES[issue.expected] ?? 'of the required type'
     case 'invalid_value': {
       const values = issue.values.map(String)
       return values.length > 2 ? `one of ${values.join(', ')}` : values.join(' or ')
     }
     case 'invalid_format':
-      return FORMATS[issue.format] ?? 'in another format'
+      return FORMATS[issue.format] ?? 'in the required format'
     case 'invalid_union': {
       const forms = issue.errors.map(([first]) =>
         first === undefined || first.path.length > 0 ? null : formOf(first),

@@ -45,13 +45,13 @@ export function proxyEndpoints(settings: ProxySettings & Pick<TokenSettings, 'pr
       permission: 'proxy:invoke',
       answers: {
         200: {
-          description: 'The dry run, or what the destination answers.',
+          description: 'The dry run, or the response of the destination.',
           schema: dryRunSchema,
           foreign: true,
           headers: ['proxyDestinationStatus', 'proxyExpressions'],
         },
         default: {
-          description: 'What the destination answers, with any status.',
+          description: 'The response of the destination, with any status.',
           foreign: true,
           headers: ['proxyDestinationStatus', 'proxyExpressions'],
         },

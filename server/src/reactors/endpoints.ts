@@ -179,7 +179,7 @@ export function reactorEndpoints(
       body: { contentType: 'application/json', schema: reactBody, optional: true },
       answers: {
         202: {
-          description: 'What to fetch the result by.',
+          description: 'The id for fetching the result.',
           schema: acceptedSchema,
           headers: ['reactorRequestId'],
         },

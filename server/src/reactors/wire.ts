@@ -51,7 +51,7 @@ function isOwnRuntime(name: string, value: unknown): boolean {
 const reactorBody = z.object({
   name: definitionName,
   code: text({ min: 1, max: REACTOR_CODE_CHARS_MAX }).meta({
-    description: 'JavaScript that exports a function. Compiled where it is run.',
+    description: 'JavaScript that exports a function. Compiled when it runs.',
     examples: ['module.exports = async (req) => ({ raw: req.args })'],
   }),
   configuration: configuration.optional(),
@@ -66,10 +66,10 @@ export function reactorBodiesFor({ configurationRequired }: ReactorSettings): {
 } {
   const body = configurationRequired ? reactorBody.required({ configuration: true }) : reactorBody
   return {
-    body: body.meta({ id: 'ReactorRequest', description: 'Code to be run on the data of tokens.' }),
+    body: body.meta({ id: 'ReactorRequest', description: 'Code that runs on the data of tokens.' }),
     patch: patchOf(body, true).meta({
       id: 'ReactorPatch',
-      description: 'What is to change; null removes.',
+      description: 'The members to change; null removes a member.',
     }),
   }
 }

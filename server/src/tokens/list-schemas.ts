@@ -12,7 +12,7 @@ import { tokenObject } from './wire.ts'
 
 export const listTokensQuery = z.object({
   ...pageQuery.shape,
-  id: z.array(z.string()).optional().describe('These tokens only, in this order.'),
+  id: z.array(z.string()).optional().describe('Only these tokens, in this order.'),
   type: z.array(z.enum(TOKEN_TYPES.map((it) => it.name))).optional(),
   metadata: z
     .string()
@@ -25,13 +25,17 @@ export const pageTokensQuery = z.object({
   size: pageQuery.shape.size,
   ...listTokensQuery.omit({ page: true, size: true }).shape,
   fingerprint: z.string().optional(),
-  container: z.string().optional().describe('In it; with * at its end below it, too.'),
+  container: z
+    .string()
+    .optional()
+    .describe('Only tokens in this container; with * at its end, also those below it.'),
 })
 
 const searchQuery = text({ max: SEARCH_QUERY_CHARS_MAX })
   .default('')
   .meta({
-    description: 'Such as type:card AND metadata.customer:"c 17"; nothing finds everything.',
+    description:
+      'For example type:card AND metadata.customer:"c 17". An empty query finds everything.',
     examples: ['type:card AND metadata.customer:"c 17"', 'container:/pci/*', ''],
   })
 

@@ -32,7 +32,7 @@ const anyJson = z.any().meta({ description: 'Any JSON value.' })
 /** The data of a token is never null. */
 const anyData = z.any().meta({
   type: ['object', 'array', 'string', 'number', 'boolean'],
-  description: 'Any JSON value but null.',
+  description: 'Any JSON value except null.',
 })
 
 const container = z
@@ -102,7 +102,7 @@ export const tokenOptions = z.object({
     .max(CONTAINERS_MAX, `At most ${CONTAINERS_MAX} containers.`)
     .optional(),
   mask: anyJson.optional().meta({
-    description: 'What masked readers see: any JSON, its strings expressions.',
+    description: 'What masked readers see: any JSON whose strings may be expressions.',
     examples: ['{{ data | stringify | reveal_last: 4 }}'],
   }),
   metadata: metadata.optional(),
@@ -133,7 +133,9 @@ export type TokenOptionsWire = z.output<typeof tokenOptions>
 export const tokenRequest = z
   .object({
     type: z.enum(TOKEN_TYPES.map((it) => it.name) as [string, ...string[]]).default('token'),
-    data: anyData.describe('Any JSON but null for `token`; what the type asks for otherwise.'),
+    data: anyData.describe(
+      'For `token`, any JSON value except null; for other types, the data they require.',
+    ),
     ...tokenOptions.shape,
   })
   .meta({
@@ -152,7 +154,7 @@ export const tokenObject = z
     id: z.string(),
     tenant_id: z.uuid(),
     type: z.string(),
-    data: anyData.optional().describe('As far as the caller may see it.'),
+    data: anyData.optional().describe('The part that the caller may see.'),
     mask: anyData.optional(),
     metadata: metadata.optional(),
     fingerprint: z.string().optional(),
@@ -165,11 +167,11 @@ export const tokenObject = z
     modified_by: z.string().optional(),
     modified_at: instant.optional(),
     encryption: anyObject.optional().describe('As sent.'),
-    privacy: privacy.required().optional().describe('Only where the operator asks for it.'),
+    privacy: privacy.required().optional().describe('Only if the operator enables it.'),
     _extras: z
       .object({ deduplicated: z.boolean() })
       .optional()
-      .describe('Whether the answer is about a token that existed before.'),
+      .describe('Whether the token existed already.'),
   })
   .meta({ id: 'Token' })
 

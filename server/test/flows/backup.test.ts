@@ -138,7 +138,7 @@ describe('a file that a flag names', () => {
       const absent = await runSymbolon([...command, '--to', nowhere])
       assert.match(absent.err, / --to is '.*none\/file', which cannot be written \(ENOENT\)\.\n$/)
       const there = await runSymbolon([...command, '--to', file.path])
-      assert.match(there.err, / --to is '.*', which is there: nothing is written over\.\n$/)
+      assert.match(there.err, / --to is '.*', which already exists and is not overwritten\.\n$/)
     }
   })
 })

@@ -74,7 +74,7 @@ describe('on a full disk', { skip }, () => {
     assert.equal(first.err, `symbolon init: ${full('symbolon.db', FULL)(v)}\n`)
     const room = 'fill; truncate -s -400k "$DISK/filler"'
     const second = await run(`${room}; symbolon init --data-dir "$DISK/v"`)
-    const key = `Cannot create the root key file ${v}/root.key: the disk there is full ${ENOSPC}`
+    const key = `Cannot create the root key file ${v}/root.key: the disk is full ${ENOSPC}`
     assert.equal(second.err, `symbolon init: ${key}\n`)
   })
 
@@ -88,7 +88,7 @@ describe('on a full disk', { skip }, () => {
       assert.equal(status, 1)
       assert.match(
         err,
-        /^symbolon backup: Cannot use \S+backup-copy-\S+symbolon\.db: the disk there/,
+        /^symbolon backup: Cannot use \S+backup-copy-\S+symbolon\.db: the disk is full/,
       )
       assert.ok(err.includes(join(disk, 'v')), err)
     }
@@ -104,7 +104,7 @@ describe('on a full disk', { skip }, () => {
       const flag = `--to is '${join(disk, 'b')}'`
       assert.equal(
         err,
-        `symbolon ${name}: ${flag}, which cannot be written: the disk there is full (ENOSPC).\n`,
+        `symbolon ${name}: ${flag}, which cannot be written: the disk is full (ENOSPC).\n`,
       )
       assert.equal(out, 'filler\n')
     }
@@ -116,7 +116,7 @@ describe('on a full disk', { skip }, () => {
       symbolon restore --data-dir "$DISK/v" --from "$BACKUP" --identity "$IDENTITY"; ls "$DISK/v"`
     const { err, out } = await run(script)
     const file = join(disk, 'v/restoring/symbolon.db')
-    assert.equal(err, `symbolon restore: Cannot write ${file}: the disk there is full ${ENOSPC}\n`)
+    assert.equal(err, `symbolon restore: Cannot write ${file}: the disk is full ${ENOSPC}\n`)
     assert.equal(out, 'root.key\n')
   })
 
@@ -125,7 +125,7 @@ describe('on a full disk', { skip }, () => {
     const { err } = await run(
       'fill; export SYMBOLON_ROOT_KEY_NEXT_FILE="$DISK/k"; symbolon keys rotate --root --data-dir "$VAULT"',
     )
-    const key = `Cannot create the root key file ${disk}/k: the disk there is full ${ENOSPC}`
+    const key = `Cannot create the root key file ${disk}/k: the disk is full ${ENOSPC}`
     assert.equal(err, `symbolon keys rotate: ${key}\n`)
   })
 
@@ -154,7 +154,7 @@ describe('on a full disk', { skip }, () => {
     await until(/filled/)
     assert.equal(await ask(), 503)
     const line = (await until(/\{[^\n]*"event":"request_failed"[^\n]*/))[0]
-    const cause = `Cannot use ${join(disk, 'v/symbolon.db')}: the disk there is full`
+    const cause = `Cannot use ${join(disk, 'v/symbolon.db')}: the disk is full`
     assert.ok(line.includes(cause), line)
     child.stdin.write('\n')
     await until(/freed/)
@@ -167,16 +167,16 @@ describe('on a full disk', { skip }, () => {
 
 describe('on a read-only file system', { skip }, () => {
   const commands: [name: string, flags: string, refusal: (v: string) => string][] = [
-    ['serve', '', (v) => `Cannot use ${v} as the data folder: the file system there is read-only`],
-    ['init', '', (v) => `Cannot use ${v} as the data folder: the file system there is read-only`],
-    ['audit verify', '', (v) => `Cannot use ${v}/symbolon.db: the file system there is read-only`],
-    ['keys rotate', '', (v) => `Cannot use ${v} as the data folder: the file system there is`],
+    ['serve', '', (v) => `Cannot use ${v} as the data folder: the file system is read-only`],
+    ['init', '', (v) => `Cannot use ${v} as the data folder: the file system is read-only`],
+    ['audit verify', '', (v) => `Cannot use ${v}/symbolon.db: the file system is read-only`],
+    ['keys rotate', '', (v) => `Cannot use ${v} as the data folder: the file system is`],
     [
       'restore',
       '--from "$BACKUP" --identity "$IDENTITY"',
-      (v) => `Cannot write ${v}/restoring/symbolon.db: the file system there is read-only`,
+      (v) => `Cannot write ${v}/restoring/symbolon.db: the file system is read-only`,
     ],
-    ['backup key', '--to "$DISK/b"', () => 'which cannot be written: the file system there is'],
+    ['backup key', '--to "$DISK/b"', () => 'which cannot be written: the file system is'],
   ]
   for (const [name, flags, refusal] of commands) {
     test(`${name} says so, and names the file`, async (t) => {
@@ -194,7 +194,7 @@ describe('on a read-only file system', { skip }, () => {
 })
 
 function full(file: string, cause: string): (folder: string) => string {
-  return (folder) => `Cannot use ${join(folder, file)}: the disk there is full ${cause}`
+  return (folder) => `Cannot use ${join(folder, file)}: the disk is full ${cause}`
 }
 
 interface Source {

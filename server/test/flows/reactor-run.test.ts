@@ -56,7 +56,7 @@ describe('symbolon reactor run', () => {
     ],
     ['module.exports = {}', /^The code exports no function: .*\nThere was nothing to run/],
     ['module.exports = (', /^The code does not parse: .*\n {2}at line 1, column 19\n/],
-    ['module.exports = await 1', /^`await` stands outside .*\n {2}at line 1, column 18\n/],
+    ['module.exports = await 1', /^`await` is used outside .*\n {2}at line 1, column 18\n/],
     ['module.exports = () => process.abort()', /^Its process died/],
     [
       'module.exports = () => { for (const all = [];;) all.push(Buffer.alloc(1e7, 1)) }',

@@ -37,7 +37,7 @@ test('a folder that cannot be written to is refused by its name, and so is one w
   chmodSync(closed, 0o555)
   assert.match(
     refusal(closed, 'holdDataFolder'),
-    /Error: Cannot use .*closed as the data folder: the user that/,
+    /Error: Cannot use .*closed as the data folder: the current user/,
   )
 
   mkdirSync(open)
@@ -45,7 +45,7 @@ test('a folder that cannot be written to is refused by its name, and so is one w
   writeFileSync(join(open, 'symbolon.db'), '', { mode: 0o400 })
   assert.match(
     refusal(open, 'holdDataFolder'),
-    /Error: Cannot use .*open\/symbolon\.db: the user that/,
+    /Error: Cannot use .*open\/symbolon\.db: the current user/,
   )
 })
 

@@ -71,8 +71,8 @@ function assertUsable(path: string, what: string): void {
   } catch (cause) {
     const reason =
       (cause as NodeJS.ErrnoException).code === 'EROFS'
-        ? 'the file system there is read-only'
-        : `the user that this runs as may not read it and write to it; it belongs to user ${statSync(path).uid}`
+        ? 'the file system is read-only'
+        : `the current user may not read it and write to it; it belongs to user ${statSync(path).uid}`
     throw new Error(`Cannot use ${what}: ${reason}`, { cause })
   }
 }

@@ -30,7 +30,7 @@ test('or() names the file, and the cause that SQLite does not name', (t) => {
   const cases: [code: number, message: string][] = [
     [11, about],
     [26, about],
-    [13, `${about}: the disk there is full`],
+    [13, `${about}: the disk is full`],
     [4874, `${about}: SQLite fails with code 4874`],
     [14, `${about}: SQLite fails with code 14`],
     [8, `${about}: SQLite fails with code 8`],
@@ -60,7 +60,7 @@ test('or() names a limit on the size of files', (t) => {
   })
   assert.equal(
     stdout,
-    `Cannot use ${path}: the file would be larger than files may be (ulimit -f)\n`,
+    `Cannot use ${path}: the file would exceed the file size limit (ulimit -f)\n`,
   )
 })
 

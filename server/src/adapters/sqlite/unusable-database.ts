@@ -18,7 +18,7 @@ export class UnusableDatabase extends Error {
       case SQLITE.notDatabase:
         return new UnusableDatabase(about, { cause: error })
       case SQLITE.full:
-        return new UnusableDatabase(`${about}: the disk there is full`, { cause: error })
+        return new UnusableDatabase(`${about}: the disk is full`, { cause: error })
       case SQLITE.ioError:
       case SQLITE.readOnly:
       case SQLITE.cannotOpen: {

@@ -80,7 +80,7 @@ export const proxyBody = z
 
 export const proxyPatch = patchOf(proxyBody, { type: ['string', 'null'] }).meta({
   id: 'ProxyPatch',
-  description: 'What is to change; null removes.',
+  description: 'The members to change; null removes a member.',
 })
 
 export const proxySchema = z

@@ -36,7 +36,7 @@ const callback = text({ max: CALLBACK_URL_CHARS_MAX })
   })
   .optional()
   .meta({
-    description: 'Where the result is sent to: the answer is 202, and says nothing.',
+    description: 'Where to send the result. The response is then an empty 202.',
   })
 
 const rerun = z
@@ -57,7 +57,7 @@ export const reactBody = z
   })
   .meta({
     id: 'ReactRequest',
-    description: 'What code is given.',
+    description: 'The input of the code.',
     examples: [
       { args: { amount: 1000 } },
       { args: { amount: 1000 }, callback_url: 'https://receiver.example/done' },

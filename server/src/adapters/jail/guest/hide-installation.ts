@@ -49,7 +49,7 @@ export function hideInstallation(
 }
 
 function refuse(): never {
-  throw new Error('Reactors have no access to the bindings of Node')
+  throw new Error('Reactors cannot use the bindings of Node')
 }
 
 /** Hides paths in every `error.stack`, and in the call sites that code may ask for. */

@@ -80,7 +80,7 @@ type CommonCode = (
   folder: string,
 ) => void
 
-/** Runs the code as an ES module. `fault` is why it is no CommonJS. */
+/** Runs the code as an ES module. `fault` is why it is not CommonJS. */
 async function importCode(code: string, fault: NoFunction): Promise<unknown> {
   moduleText = MODULE_PREFIX + code.replace(/^#!/, '//')
   try {
@@ -122,7 +122,7 @@ function saidBy(thrown: unknown): string {
     if (!(thrown instanceof Error)) return String(thrown)
     return thrown.message || thrown.name
   } catch {
-    return 'something that is no text'
+    return 'a value that is not a string'
   }
 }
 
@@ -132,11 +132,11 @@ const OF_MODULES =
   /^Cannot use (?:import statement|'import\.meta') outside a module|^Unexpected token 'export'/
 
 const NOTHING_EXPORTED =
-  'The code exports no function: assign one to `module.exports`, or export one by default'
+  'The code exports no function: assign one to `module.exports`, or use `export default`'
 const AWAIT =
-  '`await` stands outside an async function: move it into the exported function and make that async, or export the function with `export default` and replace `require` by `import`'
+  '`await` is used outside an async function: move it into the exported function and make that async, or export the function with `export default` and replace `require` with `import`'
 const MIXTURE =
-  'The code mixes two kinds of modules: use either `require` and `module.exports`, or `import` and `export default`, and top-level `await` only with these'
+  'The code mixes CommonJS and ES modules: use either `require` and `module.exports`, or `import` and `export default`; top-level `await` works only with the latter'
 
 /** Returns `module.exports`, or the default export of a module, including one compiled to CommonJS. */
 function defaultOf(exported: unknown): unknown {
