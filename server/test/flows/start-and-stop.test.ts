@@ -134,7 +134,7 @@ test(
     while (!vault.printed().includes('"stopping"')) await setTimeout(20)
     const { status, out } = await vault.stop()
     const line = out.split('\n').find((it) => it.includes('"event":"store_failed"'))
-    const file = `Cannot use ${join(folder, 'symbolon.db')}: the file would be larger than`
+    const file = `Cannot use ${join(folder, 'symbolon.db')}: the file would exceed the file size limit`
     assert.ok(line?.includes(file), out)
     assert.equal(status, 1)
   },
