@@ -115,7 +115,7 @@ ${links.join('\n')}
   return { status: 200, text, headers: { ...SAFE, 'content-type': 'text/html; charset=utf-8' } }
 }
 
-/** The pages need no script, style or image, so a browser is told to load none, and to embed them nowhere. */
+/** The pages need no script, style or image, so browsers must load none, and embed the pages nowhere. */
 const SAFE = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'x-content-type-options': 'nosniff',

@@ -2,7 +2,7 @@
  * The URL under which clients reach this service, for the URLs in its responses.
  *
  * The service itself speaks plain HTTP; TLS ends in the reverse proxy in front. So the scheme comes from a setting, or from
- * the headers of a proxy that the operator trusts. From anybody else those headers are ignored.
+ * the headers of a proxy that the operator trusts. From any other peer those headers are ignored.
  */
 import type { IncomingMessage } from 'node:http'
 import { inBlock, parseIpAddress, type IpBlock } from '../base/ip-address.ts'

@@ -24,7 +24,7 @@ const THREW = (said: string) =>
 const ERRORS = `const { BadRequestError, CustomHttpResponseError } = require('@basis-theory/basis-theory-reactor-formulas-sdk-js')
 `
 
-describe('code that fails before it exports a function ends as no-function, and is told why and where: ', () => {
+describe('code that fails before it exports a function ends as no-function, with the reason and the position: ', () => {
   const cases: [what: string, code: string, message: RegExp, position: string | null][] = [
     ['no code', '', /^The code exports no function: assign one/, null],
     ['an object', 'module.exports = { a: 1 }', /^The code exports no function/, null],
@@ -173,7 +173,7 @@ describe('code runs as before', () => {
   }
 })
 
-describe('a function that throws is told where: ', () => {
+describe('a function that throws is reported with its position: ', () => {
   const cases: [what: string, code: string, position: string | null][] = [
     ['in itself', 'module.exports = () => {\n  throw new Error("a")\n}', '2:9'],
     ['in an ES module', 'export default () => { throw new Error("a") }', '1:30'],

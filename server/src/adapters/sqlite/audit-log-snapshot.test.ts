@@ -16,7 +16,7 @@ function folderWith(t: TestContext, statements: string): string {
   return folder
 }
 
-test('a database whose first start did not finish is told from one without an audit log', (t) => {
+test('a database whose first start did not finish is distinguished from one without an audit log', (t) => {
   assert.throws(() => openSqliteAuditLog(folderWith(t, '')), /its first start did not finish/)
   const older = folderWith(t, 'CREATE TABLE tenants (id TEXT)')
   assert.throws(() => openSqliteAuditLog(older), /a program that kept no audit log/)

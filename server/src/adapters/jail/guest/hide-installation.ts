@@ -99,7 +99,7 @@ function withoutPaths(site: NodeJS.CallSite, hide: (text: string) => string): No
   })
 }
 
-/** Node reports each module that is loaded, with its path, to whoever listens. */
+/** Node reports each module that is loaded, with its path, to every subscriber. */
 function silenceModuleChannels(): void {
   for (const name of ['module.require', 'module.import']) {
     for (const event of ['start', 'end', 'asyncStart', 'asyncEnd', 'error']) {
