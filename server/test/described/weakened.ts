@@ -1,4 +1,4 @@
-/** Documents that lack something the service answers, as if it answered something that nobody described: each must be noticed. */
+/** Documents that each lack something the service answers, as if a response were not described: the check must notice. */
 import type { JsonObject } from '../../src/base/json.ts'
 import { operationsOf, type ApiDocument, type ApiResponse } from './document.ts'
 

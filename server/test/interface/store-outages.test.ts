@@ -42,7 +42,7 @@ function ask(vault: StillVault, key: string, method: Method, path: string): Prom
 }
 
 describe('while the store is away', () => {
-  test('no request that only reads is told that its outcome is unknown, or of idempotency keys', async () => {
+  test('the error of a request that only reads mentions neither an unknown outcome nor idempotency keys', async () => {
     const seen = new Set<string>()
     for (const only of ['commits', 'everything'] as const) {
       const { vault, fail } = await failingVault(only)
@@ -69,7 +69,7 @@ describe('while the store is away', () => {
     assert.ok(seen.has('POST /tokenize'))
   })
 
-  test('a proxied request is told that nothing was sent, since the code means that there', async () => {
+  test('the error of a proxied request says that nothing was sent, which is what the code means there', async () => {
     const { vault, fail } = await failingVault('commits')
     const key = await vault.keyFor({ permissions: ['token:use'] })
     fail()

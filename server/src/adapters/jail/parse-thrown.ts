@@ -2,7 +2,7 @@ import { JSON_DEPTH_MAX } from '../../base/limits.ts'
 import { isJsonObject, type Json } from '../../base/json.ts'
 import type { CodePosition, ThrownError } from '../../ports/reactor-runner.ts'
 
-/** What a guest reports as thrown, and where in the code. */
+/** An error as the guest reports it, with its position in the code. */
 export interface ReportedError {
   readonly error: ThrownError
   readonly position: CodePosition | null
