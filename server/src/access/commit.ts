@@ -10,6 +10,7 @@ import type { StoredAnswer } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
 import { transactionRefusal } from './enlist.ts'
 import { auditEventsOf } from './audit-events.ts'
+import { openValue } from './open-value.ts'
 
 /**
  * Commits `changes` for the caller and, in the same commit, their audit events, those of every decision not recorded yet and, if
@@ -106,7 +107,10 @@ export async function bindReplay(
   scope.id = keys.fingerprint(`idempotency ${scope.id}`, text)
 }
 
-/** Returns the answer remembered for the caller's idempotency key, or null if there is none. */
+/**
+ * Returns the answer remembered for the caller's idempotency key, or null if there is none. Throws `value_unreadable` if it is
+ * damaged: the request was done once, and must not be done again.
+ */
 export async function replay(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
   context: RequestContext,
@@ -116,7 +120,9 @@ export async function replay(
   const stored = await world.store.answers.find(context.tenantId, scope.id, world.clock.now())
   if (stored === null) return null
   const keys = await world.keyring.open(context.tenantId)
-  const rest: RestOfAnswer = JSON.parse(keys.open(sealContextOf(scope), stored.body).reveal())
+  const name = { kind: 'idempotency_response', id: stored.id } as const
+  const body = openValue(keys, sealContextOf(scope), stored.body, name)
+  const rest: RestOfAnswer = JSON.parse(body.reveal())
   scope.remembered = true
   return { status: stored.status, ...rest }
 }

@@ -128,6 +128,10 @@ export const REFUSALS = {
   reactor_error: { status: 500, detail: 'Reactor Runtime Error' },
   reactor_interrupted: { status: 500, detail: 'Reactor Runtime Error' },
   reactor_result_expired: { status: 500, detail: 'Reactor Runtime Error' },
+  value_unreadable: {
+    status: 500,
+    detail: 'A stored value is damaged and cannot be decrypted; the service log names it.',
+  },
   destination_unresolved: {
     status: 502,
     detail: 'The name of the destination does not resolve to an address.',

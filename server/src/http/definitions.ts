@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { isJsonObject, type Json } from '../base/json.ts'
+import { renderInstant } from '../base/instant.ts'
+import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import {
   CONFIGURATION_ENTRIES_MAX,
   CONFIGURATION_KEY_CHARS_MAX,
@@ -10,6 +11,7 @@ import {
 import { isLongerThan } from '../base/characters.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { DefinitionFilter } from '../ports/store.ts'
+import type { StoredDefinition } from '../ports/stored.ts'
 import type { QueryParameters } from './endpoint.ts'
 import { pageQuery } from './pagination.ts'
 import { text } from './text-length.ts'
@@ -106,4 +108,41 @@ export function parseDefinitionFilter(query: QueryParameters): DefinitionFilter 
     ...(ids === undefined ? {} : { ids }),
     ...(names[0] === undefined ? {} : { name: names[0] }),
   }
+}
+
+const instant = z.iso.datetime({ offset: true })
+
+export const unreadableDefinitionSchema = z
+  .object({
+    id: z.uuid(),
+    tenant_id: z.uuid(),
+    name: z.string(),
+    state: z.literal('active'),
+    created_by: z.string(),
+    created_at: instant,
+    modified_by: z.string().optional(),
+    modified_at: instant.optional(),
+    _extras: z.object({ unreadable: z.literal(true) }),
+  })
+  .meta({
+    id: 'Unreadable',
+    description: 'An item of a list whose stored configuration is damaged.',
+  })
+
+/** Renders who made and last changed a definition, and when. */
+export function renderAuthorship(definition: StoredDefinition): JsonObject {
+  const { modifiedBy, modifiedAt } = definition
+  return {
+    created_by: definition.createdBy,
+    created_at: renderInstant(definition.createdAt),
+    ...(modifiedBy === null ? {} : { modified_by: modifiedBy }),
+    ...(modifiedAt === null ? {} : { modified_at: renderInstant(modifiedAt) }),
+  }
+}
+
+/** Renders a definition whose configuration cannot be decrypted, for lists. */
+export function renderUnreadable(tenantId: string, definition: StoredDefinition): JsonObject {
+  const { id, name } = definition
+  const made = renderAuthorship(definition)
+  return { id, tenant_id: tenantId, name, state: 'active', ...made, _extras: { unreadable: true } }
 }

@@ -61,7 +61,7 @@ function ofRequest(endpoint: Endpoint): RefusalCode[] {
     ...(body === undefined ? [] : OF_BODIES),
     ...(body === undefined || body.optional === true ? [] : (['body_missing'] as const)),
     ...(query === undefined ? [] : (['query_invalid'] as const)),
-    ...(idempotent ? (['idempotency_in_flight'] as const) : []),
+    ...(idempotent ? (['idempotency_in_flight', 'value_unreadable'] as const) : []),
     ...(transactional === true ? OF_TRANSACTIONS : []),
   ]
 }

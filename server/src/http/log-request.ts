@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Decision } from '../base/access.ts'
 import { DECISIONS_LOGGED_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
+import { UnreadableValue } from '../base/unreadable-value.ts'
 import { EgressFailure, EgressRefusal } from '../ports/egress.ts'
 import type { World } from '../ports/world.ts'
 
@@ -20,6 +21,7 @@ export function logRequest(world: World, request: FastifyRequest, reply: Fastify
     code: refusal?.code,
     // Rule of the egress gateway; for other refusals the code says it all.
     rule: refusal?.cause instanceof EgressRefusal ? refusal.cause.rule : undefined,
+    unreadable: refusal?.cause instanceof UnreadableValue ? { ...refusal.cause.value } : undefined,
     ms: Math.round((world.clock.elapsed() - request.arrivedAt) * 100) / 100,
     trace_id: request.traceId,
     tenant_id: principal?.tenantId,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as fc from '../../test/kit/fast-check.ts'
-import type { KeyProvider } from './key-provider.ts'
+import { UnreadableKey, type KeyProvider } from './key-provider.ts'
 
 /**
  * The contract of every KeyProvider. `open` returns a provider of the same root key for the same `root`, and of another for
@@ -29,7 +29,10 @@ export function keyProviderContract(
       await fc.assert(
         fc.asyncProperty(key, context, context, async (it, boundTo, other) => {
           fc.pre(JSON.stringify(boundTo) !== JSON.stringify(other))
-          await assert.rejects(provider.unwrap(await provider.wrap(it, boundTo), other))
+          await assert.rejects(
+            provider.unwrap(await provider.wrap(it, boundTo), other),
+            UnreadableKey,
+          )
         }),
       )
     })
@@ -45,7 +48,7 @@ export function keyProviderContract(
         ['c', 'ab'],
         [],
       ]) {
-        await assert.rejects(provider.unwrap(wrapped, other), JSON.stringify(other))
+        await assert.rejects(provider.unwrap(wrapped, other), UnreadableKey, JSON.stringify(other))
       }
     })
 
@@ -55,7 +58,7 @@ export function keyProviderContract(
       for (let bit = 0; bit < wrapped.length * 8; bit += 1) {
         const altered = Uint8Array.from(wrapped)
         altered[bit >> 3]! ^= 1 << (bit & 7)
-        await assert.rejects(provider.unwrap(altered, ['context']), `bit ${bit}`)
+        await assert.rejects(provider.unwrap(altered, ['context']), UnreadableKey, `bit ${bit}`)
       }
     })
 
@@ -65,16 +68,20 @@ export function keyProviderContract(
       for (let length = 0; length < wrapped.length; length += 1) {
         await assert.rejects(
           provider.unwrap(wrapped.slice(0, length), ['context']),
+          UnreadableKey,
           `${length} bytes`,
         )
       }
-      await assert.rejects(provider.unwrap(Uint8Array.from([...wrapped, 0]), ['context']))
+      await assert.rejects(
+        provider.unwrap(Uint8Array.from([...wrapped, 0]), ['context']),
+        UnreadableKey,
+      )
     })
 
     test('unwrap() rejects under another root key', async () => {
       const [provider, other] = [await open('one'), await open('two')]
       const wrapped = await provider.wrap(new Uint8Array(32), ['context'])
-      await assert.rejects(other.unwrap(wrapped, ['context']))
+      await assert.rejects(other.unwrap(wrapped, ['context']), UnreadableKey)
     })
 
     test('wrap() never gives the same bytes twice, and never the key itself', async () => {

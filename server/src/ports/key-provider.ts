@@ -9,6 +9,14 @@ export interface KeyProvider {
 
   wrap(key: Uint8Array, context: readonly string[]): Promise<Uint8Array>
 
-  /** Rejects if `wrapped` was made under another root key, for another context, or was altered. */
+  /**
+   * Rejects with UnreadableKey if `wrapped` was made under another root key, for another context, or was altered; with any other
+   * error if the provider cannot tell now.
+   */
   unwrap(wrapped: Uint8Array, context: readonly string[]): Promise<Uint8Array>
+}
+
+/** A wrapped key cannot be unwrapped, however often it is tried. */
+export class UnreadableKey extends Error {
+  override readonly name = 'UnreadableKey'
 }

@@ -4,6 +4,7 @@ import * as fc from '../../test/kit/fast-check.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import {
   TENANT_KEY_PURPOSES,
+  UnreadableEnvelope,
   type Keyring,
   type SealContext,
   type TenantKeys,
@@ -150,7 +151,7 @@ export function keyringContract(
       for (let bit = 0; bit < envelope.length * 8; bit += 1) {
         const altered = Uint8Array.from(envelope)
         altered[bit >> 3]! ^= 1 << (bit & 7)
-        assert.throws(() => keys.open(CONTEXT, altered), `bit ${bit}`)
+        assert.throws(() => keys.open(CONTEXT, altered), UnreadableEnvelope, `bit ${bit}`)
       }
     })
 
@@ -158,9 +159,13 @@ export function keyringContract(
       const { keys } = await setUp()
       const envelope = keys.seal(CONTEXT, new Sensitive('4242'))
       for (let length = 0; length < envelope.length; length += 1) {
-        assert.throws(() => keys.open(CONTEXT, envelope.slice(0, length)), `${length} bytes`)
+        assert.throws(
+          () => keys.open(CONTEXT, envelope.slice(0, length)),
+          UnreadableEnvelope,
+          `${length} bytes`,
+        )
       }
-      assert.throws(() => keys.open(CONTEXT, Uint8Array.from([...envelope, 0])))
+      assert.throws(() => keys.open(CONTEXT, Uint8Array.from([...envelope, 0])), UnreadableEnvelope)
     })
 
     test('open() refuses in any other context', async () => {
@@ -169,7 +174,7 @@ export function keyringContract(
         fc.property(context, context, text, (here, there, it) => {
           fc.pre(written(here) !== written(there))
           const envelope = keys.seal(here, new Sensitive(it))
-          assert.throws(() => keys.open(there, envelope))
+          assert.throws(() => keys.open(there, envelope), UnreadableEnvelope)
           assert.equal(keys.open(here, envelope).reveal(), it)
         }),
         { numRuns: 1000 },
@@ -195,14 +200,18 @@ export function keyringContract(
         { containers: ['/pci/', '/low/'] },
       ]
       for (const other of others) {
-        assert.throws(() => keys.open({ ...CONTEXT, ...other }, envelope), JSON.stringify(other))
+        assert.throws(
+          () => keys.open({ ...CONTEXT, ...other }, envelope),
+          UnreadableEnvelope,
+          JSON.stringify(other),
+        )
       }
     })
 
     test('open() refuses the envelope of another tenant', async () => {
       const { keys, foreign } = await setUp()
       const envelope = keys.seal(CONTEXT, new Sensitive('4242'))
-      assert.throws(() => foreign.open(CONTEXT, envelope))
+      assert.throws(() => foreign.open(CONTEXT, envelope), UnreadableEnvelope)
     })
 
     test('seal() never gives the same envelope twice', async () => {

@@ -14,7 +14,8 @@ export interface Keyring {
   /**
    * Returns the tenant's keys, from the cache after the first time.
    *
-   * Rejects if the tenant has none or the key provider cannot unwrap them.
+   * Rejects if the tenant has none or the key provider cannot unwrap them. If it can unwrap some and the others are damaged, only
+   * calls that need a damaged key throw.
    */
   open(tenantId: string): TenantKeys | Promise<TenantKeys>
 
@@ -57,13 +58,19 @@ export interface RenewingKeys {
 }
 
 export interface TenantKeys {
-  /** Returns an envelope that only this tenant's keys open, and only for the same context. */
+  /**
+   * Returns an envelope that only this tenant's keys open, and only for the same context. Throws UnreadableKey if the key to seal
+   * under is damaged: never falls back to an older one.
+   */
   seal(context: SealContext, plaintext: Sensitive<string>): Uint8Array
 
-  /** Returns the plaintext, or throws if the envelope was altered or belongs to another context. */
+  /** Returns the plaintext. Throws UnreadableEnvelope if the envelope was altered, belongs to another context, or its key is gone. */
   open(context: SealContext, envelope: Uint8Array): Sensitive<string>
 
-  /** Returns 44 base58 characters, equal for equal `scope` and `value`, which reveal nothing else. */
+  /**
+   * Returns 44 base58 characters, equal for equal `scope` and `value`, which reveal nothing else. Throws UnreadableKey if the key is
+   * damaged, as index() and attest() do.
+   */
   fingerprint(scope: string, value: Sensitive<string>): string
 
   /** Returns 32 bytes, equal for equal values, by which a token can be found. */
@@ -78,6 +85,11 @@ export interface TenantKeys {
 
   /** Whether `proof` is for exactly this statement, under any version of the keys. */
   attests(statement: readonly string[], proof: Uint8Array): boolean
+}
+
+/** An envelope cannot be decrypted: it was altered, it belongs to another context, or its key is unknown or damaged. */
+export class UnreadableEnvelope extends Error {
+  override readonly name = 'UnreadableEnvelope'
 }
 
 /** The associated data (AAD) of an envelope. In any other context the envelope does not open. */

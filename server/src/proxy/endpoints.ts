@@ -18,6 +18,7 @@ const REFUSALS = [
   'query_invalid',
   'plan_insufficient',
   'proxy_not_found',
+  'value_unreadable',
   'destination_timeout',
   'body_too_large',
   'destination_unresolved',

@@ -97,7 +97,7 @@ export function reactorEndpoints(
       summary: 'Get a reactor',
       permission: 'reactor:read',
       answers: { 200: { description: 'The reactor.', schema: reactorSchema } },
-      refusals: ['reactor_not_found'],
+      refusals: ['reactor_not_found', 'value_unreadable'],
       handle: async ({ world, context, params }) =>
         ok(await readReactor(world, context, params['id']!)),
     }),
@@ -154,6 +154,7 @@ export function reactorEndpoints(
       refusals: [
         ...INVOCATION_REFUSALS,
         ...RUN_REFUSALS,
+        'value_unreadable',
         'destination_refused',
         'destination_unresolved',
       ],
@@ -205,6 +206,7 @@ export function reactorEndpoints(
       refusals: [
         ...INVOCATION_REFUSALS,
         ...RUN_REFUSALS,
+        'value_unreadable',
         'reactor_result_not_found',
         'reactor_interrupted',
         'reactor_result_expired',

@@ -1,4 +1,5 @@
 import { authorize } from '../access/authorize.ts'
+import { renderDefinitions } from '../access/render-definitions.ts'
 import type { RequestContext } from '../base/access.ts'
 import { uuidsIn } from '../base/id.ts'
 import type { JsonObject } from '../base/json.ts'
@@ -13,7 +14,7 @@ import { renderReactor } from './wire.ts'
  * Unknown and malformed ids are omitted. Throws `permission_missing`.
  */
 export async function listReactors(
-  world: Pick<World, 'clock' | 'keyring' | 'store'>,
+  world: Pick<World, 'clock' | 'log' | 'keyring' | 'store'>,
   context: RequestContext,
   { filter, page }: { readonly filter: DefinitionFilter; readonly page: PageRequest },
 ): Promise<Page<JsonObject>> {
@@ -22,6 +23,8 @@ export async function listReactors(
   if (ids?.length === 0) return { total: 0, items: [] }
   const asked = ids === undefined ? filter : { ...filter, ids }
   const { total, items } = await world.store.reactors.list(context.tenantId, asked, page)
-  const opened = await Promise.all(items.map((it) => openReactor(world, context, it)))
-  return { total, items: opened.map((it) => renderReactor(context.tenantId, it)) }
+  const rendered = await renderDefinitions(world, context.tenantId, items, async (it) =>
+    renderReactor(context.tenantId, await openReactor(world, context, it)),
+  )
+  return { total, items: rendered }
 }

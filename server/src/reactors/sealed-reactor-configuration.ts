@@ -4,6 +4,7 @@
  * All of it is sealed: a configuration holds credentials, and code that could be changed in the file would let anyone with
  * write access run code on the data. Decision 0029.
  */
+import { openValue } from '../access/open-value.ts'
 import type { Json } from '../base/json.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import type { SealContext, TenantKeys } from '../ports/keyring.ts'
@@ -25,12 +26,15 @@ export function sealReactorConfiguration(
   return keys.seal(sealContextOf(id), new Sensitive(JSON.stringify(config)))
 }
 
-/** Throws if the reactor was tampered with. */
+/** Throws `value_unreadable` if the reactor is damaged or was tampered with. */
 export function openReactorConfiguration(
   keys: TenantKeys,
   { id, terms }: Pick<StoredReactor, 'id' | 'terms'>,
 ): SealedReactorConfiguration {
-  return JSON.parse(keys.open(sealContextOf(id), terms).reveal()) as SealedReactorConfiguration
+  const name = { kind: 'reactor_configuration', id } as const
+  return JSON.parse(
+    openValue(keys, sealContextOf(id), terms, name).reveal(),
+  ) as SealedReactorConfiguration
 }
 
 function sealContextOf(id: string): SealContext {

@@ -2,6 +2,7 @@ import { refuseUnfitApplication } from '../access/acting-for.ts'
 import { authorize } from '../access/authorize.ts'
 import { commit } from '../access/commit.ts'
 import { makeChange, revised } from '../access/definition.ts'
+import { unreadableIn } from '../access/open-value.ts'
 import type { RequestContext } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { noContent, ok, type Answer } from '../http/endpoint.ts'
@@ -18,7 +19,7 @@ interface ReactorUpdate extends ReactorSettings {
 }
 
 /**
- * Replaces everything of a reactor, and returns it; omitted members are reset.
+ * Replaces everything of a reactor, and returns it; omitted members are reset. Repairs a reactor whose configuration is damaged.
  *
  * Throws `permission_missing`, `reactor_not_found`, `body_invalid`, `reactor_busy`, and what commit() throws.
  */
@@ -28,6 +29,7 @@ export async function replaceReactor(
   update: ReactorUpdate,
 ): Promise<Answer> {
   return await updateReactor(world, context, update, {
+    open: (reactor) => openUnlessDamaged(world, context, reactor),
     request: () => update.body,
     answer: async (reactor) => {
       return ok(renderReactor(context.tenantId, await openReactor(world, context, reactor)))
@@ -42,34 +44,56 @@ export async function patchReactor(
   update: ReactorUpdate,
 ): Promise<Answer> {
   return await updateReactor(world, context, update, {
+    open: (reactor) => openReactor(world, context, reactor),
     request: (before) => patchedReactor(before, update.body!),
     answer: async () => noContent(),
   })
 }
 
 /** Computes the new reactor from the old one, and renders the answer. */
-interface ReactorUpdater {
-  readonly request: (before: OpenReactor) => Json | undefined
+interface ReactorUpdater<Before extends OpenReactor | null> {
+  readonly open: (reactor: StoredReactor) => Promise<Before>
+  readonly request: (before: Before) => Json | undefined
   readonly answer: (reactor: StoredReactor) => Promise<Answer>
 }
 
-async function updateReactor(
+/** Null if its configuration is damaged: replacing the reactor is how to repair that. */
+async function openUnlessDamaged(
+  world: Pick<World, 'clock' | 'keyring' | 'store'>,
+  context: RequestContext,
+  reactor: StoredReactor,
+): Promise<OpenReactor | null> {
+  try {
+    return await openReactor(world, context, reactor)
+  } catch (error) {
+    if (unreadableIn(error) === null) throw error
+    return null
+  }
+}
+
+async function updateReactor<Before extends OpenReactor | null>(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
   context: RequestContext,
   { id, ...settings }: ReactorUpdate,
-  { request, answer: answerOf }: ReactorUpdater,
+  { open, request, answer: answerOf }: ReactorUpdater<Before>,
 ): Promise<Answer> {
   authorize(context, 'reactor:update')
   return await makeChange('reactor_busy', async () => {
-    const before = await openReactor(world, context, await getReactor(world, context, id))
+    const stored = await getReactor(world, context, id)
+    const before = await open(stored)
     const { name, ...config } = parseReactor(request(before), settings)
-    await refuseUnfitApplication(world, context, config.applicationId, before.config.applicationId)
+    await refuseUnfitApplication(
+      world,
+      context,
+      config.applicationId,
+      before?.config.applicationId ?? null,
+    )
     const keys = await world.keyring.open(context.tenantId)
     const reactor: StoredReactor = {
       id,
       name,
       terms: sealReactorConfiguration(keys, id, config),
-      ...revised(world, context, before.reactor),
+      ...revised(world, context, stored),
     }
     const answer = await answerOf(reactor)
     const conflict = await commit(world, context, [{ kind: 'update-reactor', reactor }], answer)

@@ -1,11 +1,17 @@
 import { z } from 'zod'
 import { applicationSchema, renderApplication } from '../access/wire.ts'
-import { renderInstant } from '../base/instant.ts'
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { REACTOR_CODE_CHARS_MAX } from '../base/limits.ts'
 import { mergePatch } from '../base/merge-patch.ts'
 import { ServiceError } from '../base/service-error.ts'
-import { actingApplication, configurationOf, definitionName, patchOf } from '../http/definitions.ts'
+import {
+  actingApplication,
+  configurationOf,
+  definitionName,
+  patchOf,
+  renderAuthorship,
+  unreadableDefinitionSchema,
+} from '../http/definitions.ts'
 import { pageSchema } from '../http/pagination.ts'
 import { parseBody } from '../http/parse.ts'
 import type { StoredApplication, StoredReactor } from '../ports/stored.ts'
@@ -90,7 +96,7 @@ export const reactorSchema = z
   })
   .meta({ id: 'Reactor', description: 'Code of the tenant’s own.' })
 
-export const reactorPageSchema = pageSchema(reactorSchema)
+export const reactorPageSchema = pageSchema(z.union([reactorSchema, unreadableDefinitionSchema]))
 
 /** Throws `body_missing` or `body_invalid`. */
 export function parseReactor(
@@ -128,7 +134,6 @@ export function renderReactor(
   tenantId: string,
   { reactor, config, application }: OpenReactor,
 ): JsonObject {
-  const { modifiedBy, modifiedAt } = reactor
   return {
     id: reactor.id,
     tenant_id: tenantId,
@@ -137,9 +142,6 @@ export function renderReactor(
     code: config.code,
     configuration: { ...config.configuration },
     ...(application === null ? {} : { application: renderApplication(tenantId, application) }),
-    created_by: reactor.createdBy,
-    created_at: renderInstant(reactor.createdAt),
-    ...(modifiedBy === null ? {} : { modified_by: modifiedBy }),
-    ...(modifiedAt === null ? {} : { modified_at: renderInstant(modifiedAt) }),
+    ...renderAuthorship(reactor),
   }
 }

@@ -42,6 +42,7 @@ export const CREATION_REFUSALS = [
   'token_id_taken',
   'token_locked',
   'answer_too_large',
+  'value_unreadable',
 ] as const satisfies RefusalCode[]
 
 /** The HTTP endpoints of tokens. */
@@ -98,7 +99,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       readCost: 'single',
       callerChosenIds: true,
       answers: { 200: { description: 'The token.', schema: tokenObject } },
-      refusals: ['token_not_found'],
+      refusals: ['token_not_found', 'value_unreadable'],
       handle: ({ world, context, params }) => getToken(world, context, params['id']!, settings),
     }),
 
@@ -162,6 +163,7 @@ export function tokenEndpoints(settings: TokenSettings) {
         'detokenize_tokens_unknown',
         'expression_invalid',
         'answer_too_large',
+        'value_unreadable',
       ],
       handle: async ({ world, context, body }) => await detokenize(world, context, body!, settings),
     }),

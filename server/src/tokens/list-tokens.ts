@@ -18,7 +18,7 @@ import type { TokenSettings } from './token-settings.ts'
  * Ids that do not exist or that the caller may not read are omitted. Throws `permission_missing`, `answer_too_large`.
  */
 export async function listTokens(
-  world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
+  world: Pick<World, 'clock' | 'log' | 'random' | 'keyring' | 'store'>,
   context: RequestContext,
   { filter, page }: { readonly filter: TokenFilter; readonly page: PageRequest },
   { privacyShown }: TokenSettings,

@@ -28,7 +28,7 @@ export interface CursorList {
  * condition throws.
  */
 export async function pageTokens(
-  world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
+  world: Pick<World, 'clock' | 'log' | 'random' | 'keyring' | 'store'>,
   context: RequestContext,
   { permission, name, where, start, size }: CursorList,
   { privacyShown }: TokenSettings,

@@ -5,6 +5,7 @@
  * when its hour is over.
  */
 import type { Grant } from '../access/authorize.ts'
+import { openValue } from '../access/open-value.ts'
 import { isJsonObject, type Json } from '../base/json.ts'
 import { CVC_LIFETIME_MS } from '../base/limits.ts'
 import { Sensitive } from '../base/sensitive.ts'
@@ -48,7 +49,8 @@ export function withoutShortLived(draft: Draft): Draft {
  * Opens the token `grant` was given for; a short-lived member past its hour is absent.
  *
  * A grant for this token carries its decision, and every decision reaches the audit log: data opened here is logged before
- * it is shown. Throws if the token was tampered with, or if the grant is for something else.
+ * it is shown. Throws `value_unreadable` if the token is damaged or was tampered with, and any error if the grant is for
+ * something else.
  */
 export function openData(
   keys: TenantKeys,
@@ -62,11 +64,14 @@ export function openData(
     )
   }
   const context = sealContextOf(token.id, 'data', token.type, token.containers)
-  const data = JSON.parse(keys.open(context, token.data).reveal()) as Json
+  const id = token.internalId
+  const opened = openValue(keys, context, token.data, { kind: 'token_data', id })
+  const data = JSON.parse(opened.reveal()) as Json
   const member = findTokenType(token.type)?.shortLived
   const cvc = token.cvc
   if (typeof member === 'string' && cvc !== null && cvc.expiresAt > now && isJsonObject(data)) {
-    data[member] = keys.open({ ...context, part: 'cvc' }, cvc.envelope).reveal()
+    const name = { kind: 'security_code', id } as const
+    data[member] = openValue(keys, { ...context, part: 'cvc' }, cvc.envelope, name).reveal()
   }
   return new Sensitive(data)
 }

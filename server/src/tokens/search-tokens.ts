@@ -15,7 +15,7 @@ import type { TokenSettings } from './token-settings.ts'
  * Throws `search_invalid`, `permission_missing`, `answer_too_large`.
  */
 export async function searchTokens(
-  world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
+  world: Pick<World, 'clock' | 'log' | 'random' | 'keyring' | 'store'>,
   context: RequestContext,
   { query, page }: { readonly query: string; readonly page: PageRequest },
   { privacyShown }: TokenSettings,

@@ -1,5 +1,6 @@
 /** Opens tokens and shows each as far as the caller may see it. */
 import { authorize, type Grant } from '../access/authorize.ts'
+import { unreadableIn } from '../access/open-value.ts'
 import type { RequestContext, Permission } from '../base/access.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import {
@@ -9,6 +10,7 @@ import {
 } from '../base/limits.ts'
 import { CostBudget, type EvaluationContext } from '../expressions/template.ts'
 import type { Random } from '../ports/random.ts'
+import type { TenantKeys } from '../ports/keyring.ts'
 import type { StoredToken } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
 import { openData } from './sealing.ts'
@@ -30,50 +32,92 @@ export interface Showing {
 }
 
 /**
- * Returns `tokens` as `permission` lets the caller see them, in the same order.
+ * Returns the tokens of a list as `permission` lets the caller see them, in the same order. A damaged token is shown without data, as
+ * unreadable, so that it does not hide the others; the log names it.
  *
  * Throws `permission_missing`.
  */
 export async function showTokens(
-  world: Pick<World, 'clock' | 'keyring'>,
+  world: Pick<World, 'clock' | 'keyring' | 'log'>,
   context: RequestContext,
   tokens: readonly StoredToken[],
   { permission, ...showing }: Showing & { readonly permission: Permission },
 ): Promise<ShownToken[]> {
+  const { tenantId } = context
   const grants = tokens.map((it) => authorize(context, permission, it))
-  return await showGranted(world, context, tokens, { grants, ...showing })
+  const keys = await world.keyring.open(tenantId)
+  return await showEach(world.clock, tokens, (token, index) => {
+    const show = (by: TenantKeys): ShownToken =>
+      showToken(by, tenantId, token, grants[index]!, showing)
+    try {
+      return show(keys)
+    } catch (error) {
+      if (unreadableIn(error) === null) throw error
+      return showDamaged(world, tenantId, token, { show, privacy: showing.privacyShown })
+    }
+  })
 }
 
-/** Returns `tokens` as far as `grants`, one per token, let the caller see them. */
+/** Returns `tokens` as far as `grants`, one per token, let the caller see them. Throws `value_unreadable` if one is damaged. */
 export async function showGranted(
   world: Pick<World, 'clock' | 'keyring'>,
-  context: RequestContext,
+  { tenantId }: RequestContext,
   tokens: readonly StoredToken[],
-  { grants, now, evaluationContext, privacyShown }: Showing & { readonly grants: readonly Grant[] },
+  { grants, ...showing }: Showing & { readonly grants: readonly Grant[] },
 ): Promise<ShownToken[]> {
-  const keys = await world.keyring.open(context.tenantId)
+  const keys = await world.keyring.open(tenantId)
+  return await showEach(world.clock, tokens, (token, index) =>
+    showToken(keys, tenantId, token, grants[index]!, showing),
+  )
+}
+
+async function showEach(
+  clock: World['clock'],
+  tokens: readonly StoredToken[],
+  show: (token: StoredToken, index: number) => ShownToken | Promise<ShownToken>,
+): Promise<ShownToken[]> {
   const shown: ShownToken[] = []
-  const showing = inChunks(world.clock, tokens.length, (index) => {
-    const token = tokens[index]!
-    const grant = grants[index]!
-    const data = shownData(
-      token,
-      openData(keys, token, now, grant),
-      grant.transform,
-      evaluationContext,
-    )
-    const wire = (): JsonObject =>
-      renderToken(token, {
-        tenantId: context.tenantId,
-        data,
-        mask: maskOf(token),
-        privacy: privacyShown,
-        deduplicated: false,
-      })
-    shown.push({ data, wire })
+  const showing = inChunks(clock, tokens.length, (index) => {
+    const one = show(tokens[index]!, index)
+    if (one instanceof Promise) return one.then((it) => void shown.push(it))
+    shown.push(one)
   })
   if (showing !== undefined) await showing
   return shown
+}
+
+function showToken(
+  keys: TenantKeys,
+  tenantId: string,
+  token: StoredToken,
+  grant: Grant,
+  { now, evaluationContext, privacyShown: privacy }: Showing,
+): ShownToken {
+  const opened = openData(keys, token, now, grant)
+  const data = shownData(token, opened, grant.transform, evaluationContext)
+  const mask = maskOf(token)
+  const wire = (): JsonObject =>
+    renderToken(token, { tenantId, data, mask, privacy, deduplicated: false })
+  return { data, wire }
+}
+
+/** Shows a token that could not be opened; tries again first, because another server may have sealed it under a newer key. */
+async function showDamaged(
+  world: Pick<World, 'keyring' | 'log'>,
+  tenantId: string,
+  token: StoredToken,
+  { show, privacy }: { readonly show: (keys: TenantKeys) => ShownToken; readonly privacy: boolean },
+): Promise<ShownToken> {
+  try {
+    return show(await world.keyring.open(tenantId))
+  } catch (error) {
+    const unreadable = unreadableIn(error)
+    if (unreadable === null) throw error
+    world.log.error('value_unreadable', unreadable, { tenant: tenantId, ...unreadable.value })
+    const mask = maskOf(token)
+    const shown = { tenantId, data: undefined, mask, privacy, deduplicated: false }
+    return { data: undefined, wire: () => renderToken(token, { ...shown, unreadable: true }) }
+  }
 }
 
 /** Bounds the total work of the expressions in an answer of `tokens` tokens. */

@@ -169,9 +169,14 @@ export const tokenObject = z
     encryption: anyObject.optional().describe('As sent.'),
     privacy: privacy.required().optional().describe('Only if the operator enables it.'),
     _extras: z
-      .object({ deduplicated: z.boolean() })
-      .optional()
-      .describe('Whether the token existed already.'),
+      .object({
+        deduplicated: z.boolean().describe('Whether the token existed already.'),
+        unreadable: z
+          .literal(true)
+          .optional()
+          .describe('In lists: the stored data is damaged, so `data` is missing.'),
+      })
+      .optional(),
   })
   .meta({ id: 'Token' })
 
@@ -315,6 +320,8 @@ export interface RenderOptions {
   readonly privacy: boolean
   /** Undefined leaves `_extras` out. */
   readonly deduplicated: boolean | undefined
+  /** Whether its data is damaged; shown in `_extras`. */
+  readonly unreadable?: boolean
 }
 
 /** Renders a token. Members without a value are omitted, never null. */
@@ -342,7 +349,12 @@ export function renderToken(token: StoredToken, shown: RenderOptions): JsonObjec
   if (token.modifiedAt !== null) wire['modified_at'] = renderInstant(token.modifiedAt)
   if (details?.['encryption'] !== undefined) wire['encryption'] = details['encryption']
   if (shown.privacy) wire['privacy'] = renderPrivacy(token)
-  if (shown.deduplicated !== undefined) wire['_extras'] = { deduplicated: shown.deduplicated }
+  if (shown.deduplicated !== undefined) {
+    wire['_extras'] = {
+      deduplicated: shown.deduplicated,
+      ...(shown.unreadable === true && { unreadable: true }),
+    }
+  }
   return wire
 }
 

@@ -4,6 +4,7 @@ import { base58Of } from '../../src/adapters/local-keyring/base58.ts'
 import { Sensitive } from '../../src/base/sensitive.ts'
 import {
   TENANT_KEY_PURPOSES,
+  UnreadableEnvelope,
   type Keyring,
   type SealContext,
   type TenantKeys,
@@ -99,11 +100,11 @@ class TransparentTenantKeys implements TenantKeys {
     const end = Math.max(envelope.length - HASH_BYTES, 0)
     const body = Buffer.from(envelope.subarray(0, end))
     if (!sha256(body).equals(envelope.subarray(end))) {
-      throw new Error('Cannot open an envelope: it was altered')
+      throw new UnreadableEnvelope('Cannot open an envelope: it was altered')
     }
     const content = JSON.parse(body.toString()) as { context: unknown; plaintext: string }
     if (JSON.stringify(content.context) !== JSON.stringify(this.#written(context))) {
-      throw new Error('Cannot open an envelope: it belongs elsewhere')
+      throw new UnreadableEnvelope('Cannot open an envelope: it belongs elsewhere')
     }
     return new Sensitive(content.plaintext)
   }

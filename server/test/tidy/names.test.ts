@@ -11,6 +11,7 @@ const AT_HOME: Readonly<Record<string, string>> = {
   'src/base/service-error.ts': 'refusal codes are part of the interface',
   'src/expressions/expression-error.ts': 'error codes are part of the interface',
   'src/expressions/filters/': 'filters are called as expressions call them',
+  'src/http/definitions.ts': 'it is the wire that proxies and reactors share',
   'src/http/pagination.ts': 'it is the wire of every list',
   'src/http/log-request.ts': 'log lines name ids as the interface does',
   'src/http/render-error.ts': 'the members of errors are part of the interface',

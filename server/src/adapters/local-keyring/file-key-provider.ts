@@ -1,5 +1,5 @@
 import { createHmac, createSecretKey, randomBytes, type KeyObject } from 'node:crypto'
-import type { KeyProvider } from '../../ports/key-provider.ts'
+import { UnreadableKey, type KeyProvider } from '../../ports/key-provider.ts'
 import { frame } from './frame.ts'
 import { decrypt, encrypt, NONCE_BYTES } from './gcm.ts'
 import { createRootKey, hasRootKey, readRootKey } from './root-key-file.ts'
@@ -47,12 +47,20 @@ export class FileKeyProvider implements KeyProvider {
   }
 
   async unwrap(wrapped: Uint8Array, context: readonly string[]): Promise<Uint8Array> {
-    if (wrapped[0] !== AES_256_GCM) throw new Error('Cannot unwrap a key: its form is not known')
+    if (wrapped[0] !== AES_256_GCM) {
+      throw new UnreadableKey('Cannot unwrap a key: its form is not known')
+    }
     const id = rootKeyIdOf(wrapped)
     if (id !== this.id) {
-      throw new Error(`Cannot unwrap a key: it is wrapped by root key ${id}, not by ${this.id}`)
+      throw new UnreadableKey(
+        `Cannot unwrap a key: it is wrapped by root key ${id}, not by ${this.id}`,
+      )
     }
-    return decrypt(this.#key, PREFIX_BYTES, boundTo(context), wrapped)
+    try {
+      return decrypt(this.#key, PREFIX_BYTES, boundTo(context), wrapped)
+    } catch (cause) {
+      throw new UnreadableKey('Cannot unwrap a key', { cause })
+    }
   }
 }
 

@@ -3,9 +3,14 @@ import { createHash, randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { TENANT_KEYS_CACHED_MAX } from '../../base/limits.ts'
 import { Sensitive } from '../../base/sensitive.ts'
-import type { KeyProvider } from '../../ports/key-provider.ts'
+import { UnreadableKey, type KeyProvider } from '../../ports/key-provider.ts'
 import { keyringContract } from '../../ports/keyring.contract.ts'
-import type { SealContext, WrappedTenantKey } from '../../ports/keyring.ts'
+import {
+  UnreadableEnvelope,
+  type SealContext,
+  type TenantKeys,
+  type WrappedTenantKey,
+} from '../../ports/keyring.ts'
 import type { Random } from '../../ports/random.ts'
 import { LocalKeyring } from './local-keyring.ts'
 
@@ -113,6 +118,73 @@ test('open() rejects when a purpose has no key, or a key is not 32 bytes long', 
     openKeys([{ ...keys[0]!, wrapped: short }, ...keys.slice(1)]),
     /wrong length/,
   )
+})
+
+describe('a damaged key', () => {
+  const damaged = async (purpose: string, version = 1) => {
+    const keys = [...(await versionOf(1)), ...(await versionOf(2, ['enc']))]
+    const intact = await openKeys(keys)
+    const altered = keys.map((it) =>
+      it.purpose === purpose && it.version === version ? { ...it, wrapped: ALTERED } : it,
+    )
+    return { intact, keys: await openKeys(altered) }
+  }
+
+  test('of fingerprints or of searches leaves everything else usable', async () => {
+    const uses: Record<string, ((keys: TenantKeys) => unknown)[]> = {
+      fp: [(keys: TenantKeys) => keys.fingerprint('card', TEXT)],
+      idx: [(keys: TenantKeys) => keys.index(TEXT), (keys: TenantKeys) => keys.attest(['a'])],
+    }
+    for (const [purpose, disabled] of Object.entries(uses)) {
+      const { intact, keys } = await damaged(purpose)
+      for (const use of disabled) assert.throws(() => use(keys), UnreadableKey)
+      for (const use of Object.values(uses).flat()) {
+        if (!disabled.includes(use)) assert.deepEqual(use(keys), use(intact))
+      }
+      assert.equal(keys.open(CONTEXT, keys.seal(CONTEXT, TEXT)).reveal(), TEXT.reveal())
+      assert.equal(keys.attests(['a'], intact.attest(['a'])), purpose !== 'idx')
+    }
+  })
+
+  test('of data leaves the data under other versions readable, and is not replaced by an older version', async () => {
+    const { intact, keys } = await damaged('enc', 2)
+    assert.throws(() => keys.seal(CONTEXT, TEXT), UnreadableKey)
+    assert.throws(() => keys.open(CONTEXT, intact.seal(CONTEXT, TEXT)), UnreadableEnvelope)
+    const first = await damaged('enc', 1)
+    const sealed = first.intact.seal(CONTEXT, TEXT)
+    assert.equal(versionIn(sealed), 2)
+    assert.equal(first.keys.open(CONTEXT, sealed).reveal(), TEXT.reveal())
+    assert.equal(versionIn(first.keys.seal(CONTEXT, TEXT)), 2)
+  })
+
+  test('is read again with the next reading of the keys', async () => {
+    const keys = await versionOf(1)
+    const wrapped = keys.map((it) => (it.purpose === 'fp' ? { ...it, wrapped: ALTERED } : it))
+    const keyring = new LocalKeyring(plainProvider(), random, async () => wrapped)
+    const before = await keyring.open(TENANT)
+    assert.throws(() => before.fingerprint('card', TEXT), UnreadableKey)
+    wrapped.splice(0, 3, ...keys)
+    assert.equal((await keyring.reread(TENANT)).fingerprint('card', TEXT).length > 0, true)
+  })
+
+  test('is not the reason when no key can be unwrapped: the root key may be the wrong one', async () => {
+    const keys = (await versionOf(1)).map((it) => ({ ...it, wrapped: ALTERED }))
+    await assert.rejects(openKeys(keys), /none of them can be unwrapped/)
+  })
+
+  test('is not what a provider has that is away for one of several keys', async () => {
+    const keys = await versionOf(1)
+    const provider = { ...plainProvider() }
+    const { unwrap } = provider
+    provider.unwrap = async (wrapped, context) => {
+      if (wrapped === keys[1]!.wrapped) throw new Error('The provider is away')
+      return await unwrap(wrapped, context)
+    }
+    await assert.rejects(
+      async () => await new LocalKeyring(provider, random, async () => keys).open(TENANT),
+      /The provider is away/,
+    )
+  })
 })
 
 test('open() rejects a version in the place of another', async () => {
@@ -272,6 +344,8 @@ async function sharedKeyring(wrapped?: WrappedTenantKey[], ahead = 0) {
   return { keyring, provider, wrapped: known, pass, reads: () => reads }
 }
 
+/** A wrapped key that plainProvider() takes for damaged. */
+const ALTERED = new Uint8Array(3)
 const NOW = Date.UTC(2026, 0, 1)
 const TENANT = 'tenant-a'
 const TEXT = new Sensitive('4242424242424242')
@@ -312,6 +386,7 @@ function plainProvider(): KeyProvider {
     id: 'plain',
     wrap: async (key, context) => Buffer.concat([seal(context), key]),
     unwrap: async (wrapped, context) => {
+      if (wrapped === ALTERED) throw new UnreadableKey('The key was altered')
       assert.ok(seal(context).equals(wrapped.subarray(0, 32)), 'the key belongs elsewhere')
       return Uint8Array.from(wrapped.subarray(32))
     },

@@ -41,6 +41,8 @@
  * - Every version opens. Keys that lack the version of an envelope ask the newest keys of this process;
  *   if those lack it too, open() throws, and the next open() of the keyring reads the keys again.
  * - No random bytes serve as a nonce twice: every envelope takes its own from `Nonces`.
+ * - A damaged key disables only what needs it: its envelopes, or fingerprints, or searches. Nothing is sealed under an older
+ *   version in its place.
  * - Keys in use keep working while the key provider is away: only keys not known yet are unwrapped.
  * - forget() wins over a read in progress: its result is not cached.
  * - The formats of envelopes, frames and wrapped keys are permanent: stored data must open.
@@ -49,7 +51,7 @@ import { createSecretKey } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { TENANT_KEYS_CACHED_MAX } from '../../base/limits.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { KeyProvider } from '../../ports/key-provider.ts'
+import { UnreadableKey, type KeyProvider } from '../../ports/key-provider.ts'
 import {
   TENANT_KEY_PURPOSES,
   type KeyMaker,
@@ -81,6 +83,8 @@ interface KnownKey extends TenantKey {
   readonly createdAt: number
   /** By Clock.elapsed(). */
   readonly knownSince: number
+  /** Why it has no `key`. */
+  readonly damage?: UnreadableKey
 }
 
 /** A tenant's keys as last read. */
@@ -197,6 +201,7 @@ export class LocalKeyring implements Keyring, KeyMaker {
         return before?.unwrapped.find(isSameAs(it)) ?? (await this.#unwrap(tenantId, it))
       }),
     )
+    refuseUnlessReadable(unwrapped)
     const sealing = this.#sealingAmong(unwrapped)
     const same = before?.keys.version === sealing && before.unwrapped.length === wrapped.length
     if (same && unwrapped.every((it) => before.unwrapped.includes(it))) return { ...before, readAt }
@@ -248,16 +253,31 @@ export class LocalKeyring implements Keyring, KeyMaker {
 
   async #unwrap(tenantId: string, it: WrappedTenantKey): Promise<KnownKey> {
     const { purpose, version, createdAt } = it
-    const bytes = await this.#provider.unwrap(it.wrapped, contextOf(tenantId, it))
+    const knownSince = this.#shared?.clock.elapsed() ?? 0
+    const known = { purpose, version, createdAt, knownSince }
+    let bytes: Uint8Array
+    try {
+      bytes = await this.#provider.unwrap(it.wrapped, contextOf(tenantId, it))
+    } catch (error) {
+      if (error instanceof UnreadableKey) return { ...known, key: null, damage: error }
+      throw error
+    }
     try {
       if (bytes.length !== KEY_BYTES)
         throw new Error('Cannot open the keys: one has a wrong length')
-      const knownSince = this.#shared?.clock.elapsed() ?? 0
-      return { purpose, version, createdAt, knownSince, key: createSecretKey(bytes) }
+      return { ...known, key: createSecretKey(bytes) }
     } finally {
       bytes.fill(0)
     }
   }
+}
+
+/** Throws if no key is readable: then the root key is the wrong one, and the keys may be intact. */
+function refuseUnlessReadable(keys: readonly KnownKey[]): void {
+  if (keys.some((it) => it.key !== null)) return
+  throw new UnreadableKey('Cannot open the keys: none of them can be unwrapped', {
+    cause: keys[0]?.damage,
+  })
 }
 
 /**
@@ -265,7 +285,11 @@ export class LocalKeyring implements Keyring, KeyMaker {
  * the same version.
  */
 function isSameAs({ purpose, version, createdAt }: WrappedTenantKey): (key: KnownKey) => boolean {
-  return (it) => it.purpose === purpose && it.version === version && it.createdAt === createdAt
+  return (it) =>
+    it.key !== null &&
+    it.purpose === purpose &&
+    it.version === version &&
+    it.createdAt === createdAt
 }
 
 /** Binds a wrapped key to its tenant, purpose and version, so that it cannot pass as another. */

@@ -1,22 +1,27 @@
 import { createHmac, timingSafeEqual, type KeyObject } from 'node:crypto'
 import type { Sensitive } from '../../base/sensitive.ts'
-import type {
-  SealContext,
-  RenewingKeys,
-  TenantKeyPurpose,
-  TenantKeys,
+import { UnreadableKey } from '../../ports/key-provider.ts'
+import {
+  UnreadableEnvelope,
+  type SealContext,
+  type RenewingKeys,
+  type TenantKeyPurpose,
+  type TenantKeys,
 } from '../../ports/keyring.ts'
 import { base58Of } from './base58.ts'
-import { DataKey, keyVersionOf } from './data-key.ts'
+import { DataKey, keyIdOf, keyVersionOf } from './data-key.ts'
 import { assertWellFormed, frame, NUMBER_BYTES } from './frame.ts'
 import type { Nonces } from './nonces.ts'
 
-/** An unwrapped tenant key; its bytes are out of reach of JavaScript. */
+/** A version of a tenant key, unwrapped; its bytes are out of reach of JavaScript. */
 export interface TenantKey {
   readonly purpose: TenantKeyPurpose
   readonly version: number
-  readonly key: KeyObject
+  /** Null if its wrapping is damaged. */
+  readonly key: KeyObject | null
 }
+
+type ReadableKey = TenantKey & { readonly key: KeyObject }
 
 /** Returns the tenant's newest keys, or null if those are `asking`. */
 export type WhoKnows = (asking: LocalTenantKeys) => LocalTenantKeys | null
@@ -36,11 +41,13 @@ export interface KeyUse {
  */
 export class LocalTenantKeys implements TenantKeys, RenewingKeys {
   readonly version: number
+  readonly dataKeyId: Uint8Array
   readonly #nonces: Nonces
-  readonly #dataKeys: ReadonlyMap<number, DataKey>
-  readonly #sealing: DataKey
-  readonly #fingerprintKey: KeyObject
-  readonly #indexKey: KeyObject
+  /** By version; null for a damaged one. */
+  readonly #dataKeys: ReadonlyMap<number, DataKey | null>
+  readonly #sealing: DataKey | null
+  readonly #fingerprintKey: TenantKey
+  readonly #indexKey: TenantKey
   /** Every version of the `idx` key. */
   readonly #indexKeys: readonly TenantKey[]
   readonly #whoKnows: WhoKnows
@@ -55,18 +62,18 @@ export class LocalTenantKeys implements TenantKeys, RenewingKeys {
     const dataKeys = keys.filter((it) => it.purpose === 'enc')
     this.#nonces = nonces
     this.#dataKeys = new Map(
-      dataKeys.map((it) => [it.version, new DataKey(tenantId, it.version, it.key)]),
+      dataKeys.map(({ version, key }) => [
+        version,
+        key === null ? null : new DataKey(tenantId, version, key),
+      ]),
     )
     this.version = sealing
+    this.dataKeyId = keyIdOf(sealing)
     this.#sealing = this.#dataKeys.get(sealing)!
-    this.#fingerprintKey = newestOf(keys, 'fp').key
-    this.#indexKey = newestOf(keys, 'idx').key
+    this.#fingerprintKey = newestOf(keys, 'fp')
+    this.#indexKey = newestOf(keys, 'idx')
     this.#indexKeys = keys.filter((it) => it.purpose === 'idx')
     this.#whoKnows = whoKnows
-  }
-
-  get dataKeyId(): Uint8Array {
-    return this.#sealing.id
   }
 
   renew(context: SealContext, envelope: Uint8Array): Uint8Array {
@@ -74,33 +81,39 @@ export class LocalTenantKeys implements TenantKeys, RenewingKeys {
   }
 
   seal(context: SealContext, plaintext: Sensitive<string>): Uint8Array {
+    if (this.#sealing === null) throw damaged('enc', this.version)
     return this.#sealing.seal(this.#nonces, context, plaintext)
   }
 
   open(context: SealContext, envelope: Uint8Array): Sensitive<string> {
     const version = keyVersionOf(envelope)
-    const dataKey = this.dataKeyOf(version) ?? this.#whoKnows(this)?.dataKeyOf(version)
+    let dataKey = this.dataKeyOf(version)
+    if (dataKey === undefined) dataKey = this.#whoKnows(this)?.dataKeyOf(version)
     if (dataKey === undefined) {
-      throw new Error('Cannot open an envelope: the version of its key is not known')
+      throw new UnreadableEnvelope('Cannot open an envelope: the version of its key is not known')
+    }
+    if (dataKey === null) {
+      throw new UnreadableEnvelope('Cannot open an envelope', { cause: damaged('enc', version) })
     }
     return dataKey.open(context, envelope)
   }
 
-  dataKeyOf(version: number): DataKey | undefined {
+  /** Undefined if there is no such version, null if it is damaged. */
+  dataKeyOf(version: number): DataKey | null | undefined {
     return this.#dataKeys.get(version)
   }
 
   fingerprint(scope: string, value: Sensitive<string>): string {
-    return base58Of(digest(this.#fingerprintKey, this.#scopeFrame(scope), value))
+    return base58Of(digest(readable(this.#fingerprintKey).key, this.#scopeFrame(scope), value))
   }
 
   index(value: Sensitive<string>): Uint8Array {
-    return digest(this.#indexKey, INDEX_FRAME, value)
+    return digest(readable(this.#indexKey).key, INDEX_FRAME, value)
   }
 
   /** The format: version of the `idx` key (4 bytes, big-endian), HMAC-SHA-256 over the frame. Decision 0020. */
   attest(statement: readonly string[]): Uint8Array {
-    const { key, version } = newestOf(this.#indexKeys, 'idx')
+    const { key, version } = readable(newestOf(this.#indexKeys, 'idx'))
     return proofOf(key, version, statement)
   }
 
@@ -108,7 +121,8 @@ export class LocalTenantKeys implements TenantKeys, RenewingKeys {
     if (proof.length !== PROOF_BYTES) return false
     const version = Buffer.from(proof).readUInt32BE(0)
     const made = this.#indexKeys.find((it) => it.version === version)
-    return made !== undefined && timingSafeEqual(proofOf(made.key, version, statement), proof)
+    if (made?.key == null) return false
+    return timingSafeEqual(proofOf(made.key, version, statement), proof)
   }
 
   #scopeFrame(scope: string): Buffer {
@@ -126,6 +140,15 @@ function newestOf(keys: readonly TenantKey[], purpose: TenantKeyPurpose): Tenant
   if (found.length === 0)
     throw new Error(`Cannot use the tenant's keys: there is no ${purpose} key`)
   return found.reduce((a, b) => (a.version > b.version ? a : b))
+}
+
+function readable(it: TenantKey): ReadableKey {
+  if (it.key === null) throw damaged(it.purpose, it.version)
+  return it as ReadableKey
+}
+
+function damaged(purpose: TenantKeyPurpose, version: number): UnreadableKey {
+  return new UnreadableKey(`Version ${version} of the tenant's ${purpose} key is damaged`)
 }
 
 /**

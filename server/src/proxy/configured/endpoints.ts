@@ -41,7 +41,7 @@ export const getProxyById = endpoint({
   summary: 'Get a proxy',
   permission: 'proxy:read',
   answers: { 200: { description: 'The proxy.', schema: proxySchema } },
-  refusals: ['proxy_not_found'],
+  refusals: ['proxy_not_found', 'value_unreadable'],
   handle: async ({ world, context, params }) => ok(await readProxy(world, context, params['id']!)),
 })
 

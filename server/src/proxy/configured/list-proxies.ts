@@ -1,4 +1,5 @@
 import { authorize } from '../../access/authorize.ts'
+import { renderDefinitions } from '../../access/render-definitions.ts'
 import type { RequestContext } from '../../base/access.ts'
 import { uuidsIn } from '../../base/id.ts'
 import type { JsonObject } from '../../base/json.ts'
@@ -13,7 +14,7 @@ import { renderProxy } from './wire.ts'
  * Unknown and malformed ids are omitted. Throws `permission_missing`.
  */
 export async function listProxies(
-  world: Pick<World, 'keyring' | 'store'>,
+  world: Pick<World, 'log' | 'keyring' | 'store'>,
   context: RequestContext,
   { filter, page }: { readonly filter: DefinitionFilter; readonly page: PageRequest },
 ): Promise<Page<JsonObject>> {
@@ -23,7 +24,7 @@ export async function listProxies(
   const asked = ids === undefined ? filter : { ...filter, ids }
   const found = await world.store.proxies.list(context.tenantId, asked, page)
   const keys = await world.keyring.open(context.tenantId)
-  const items = found.items.map((it) =>
+  const items = await renderDefinitions(world, context.tenantId, found.items, async (it) =>
     renderProxy(context.tenantId, it, openProxyConfiguration(keys, it)),
   )
   return { total: found.total, items }

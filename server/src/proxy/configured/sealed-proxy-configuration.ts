@@ -6,6 +6,7 @@
  * authentication is required, cannot be changed in the file. Decision 0027.
  */
 import { hash } from 'node:crypto'
+import { openValue } from '../../access/open-value.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { SealContext, TenantKeys } from '../../ports/keyring.ts'
 import type { StoredProxy } from '../../ports/stored.ts'
@@ -29,12 +30,15 @@ export function sealProxyConfiguration(
   return keys.seal(sealContextOf(id), new Sensitive(JSON.stringify(config)))
 }
 
-/** Throws if the proxy was tampered with. */
+/** Throws `value_unreadable` if the proxy is damaged or was tampered with. */
 export function openProxyConfiguration(
   keys: TenantKeys,
   { id, terms }: Pick<StoredProxy, 'id' | 'terms'>,
 ): SealedProxyConfiguration {
-  return JSON.parse(keys.open(sealContextOf(id), terms).reveal()) as SealedProxyConfiguration
+  const name = { kind: 'proxy_configuration', id } as const
+  return JSON.parse(
+    openValue(keys, sealContextOf(id), terms, name).reveal(),
+  ) as SealedProxyConfiguration
 }
 
 /** Returns StoredProxy.hash, by which a proxy is found. */

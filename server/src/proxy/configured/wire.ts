@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { isUnambiguous } from '../../base/absolute-url.ts'
-import { renderInstant } from '../../base/instant.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts'
 import { DESTINATION_URL_CHARS_MAX } from '../../base/limits.ts'
 import { mergePatch } from '../../base/merge-patch.ts'
@@ -11,6 +10,8 @@ import {
   configurationOf,
   definitionName,
   patchOf,
+  renderAuthorship,
+  unreadableDefinitionSchema,
 } from '../../http/definitions.ts'
 import { parseBody } from '../../http/parse.ts'
 import type { StoredProxy } from '../../ports/stored.ts'
@@ -101,7 +102,7 @@ export const proxySchema = z
   })
   .meta({ id: 'Proxy', description: 'A destination that was configured beforehand.' })
 
-export const proxyPageSchema = pageSchema(proxySchema)
+export const proxyPageSchema = pageSchema(z.union([proxySchema, unreadableDefinitionSchema]))
 
 /** Throws `body_missing` or `body_invalid`. */
 export function parseProxy(body: Json | undefined): ProxyDraft {
@@ -143,7 +144,6 @@ export function renderProxy(
   proxy: StoredProxy,
   config: SealedProxyConfiguration,
 ): JsonObject {
-  const { modifiedBy, modifiedAt } = proxy
   const { applicationId } = config
   return {
     id: proxy.id,
@@ -156,9 +156,6 @@ export function renderProxy(
     ...(applicationId === null ? {} : { application_id: applicationId }),
     configuration: { ...config.configuration },
     require_auth: config.requireAuth,
-    created_by: proxy.createdBy,
-    created_at: renderInstant(proxy.createdAt),
-    ...(modifiedBy === null ? {} : { modified_by: modifiedBy }),
-    ...(modifiedAt === null ? {} : { modified_at: renderInstant(modifiedAt) }),
+    ...renderAuthorship(proxy),
   }
 }

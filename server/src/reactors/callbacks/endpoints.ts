@@ -43,6 +43,7 @@ export function callbackEndpoints(wake: () => void) {
       summary: 'Get what callbacks are signed with',
       permission: 'reactor:update',
       answers: { 200: { description: 'The secrets.', schema: callbackSecretSchema } },
+      refusals: ['value_unreadable'],
       handle: async ({ world, context }) => ok(await readCallbackSecret(world, context)),
     }),
 

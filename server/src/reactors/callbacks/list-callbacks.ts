@@ -1,16 +1,19 @@
 import { authorize } from '../../access/authorize.ts'
+import { unreadableIn } from '../../access/open-value.ts'
 import type { RequestContext } from '../../base/access.ts'
 import { isUuid } from '../../base/id.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import { renderCursorPage } from '../../http/pagination.ts'
+import type { StoredJob } from '../../ports/jobs.ts'
+import type { TenantKeys } from '../../ports/keyring.ts'
 import type { World } from '../../ports/world.ts'
-import { openJobState } from '../jobs/job-state.ts'
+import { openJobState, type JobState } from '../jobs/job-state.ts'
 import { renderCallback } from './wire.ts'
 
 /**
  * Returns the dead letters of the caller's tenant, oldest first, after the one with the id `start`: their destination and
- * the reason they failed, without their content.
+ * the reason they failed, without their content. A damaged one is shown as unreadable, without its destination.
  *
  * Throws `permission_missing`, `cursor_invalid`.
  */
@@ -29,7 +32,16 @@ export async function listCallbacks(
   const found = await world.store.jobs.deadLetters(tenantId, size + 1, start)
   const keys = await world.keyring.open(tenantId)
   const shown = found.slice(0, size)
-  const rendered = shown.map((it) => renderCallback(it, openJobState(keys, it)))
+  const rendered = shown.map((it) => renderCallback(it, openUnlessDamaged(keys, it)))
   const cursor = found.length > size ? shown.at(-1)!.id : null
   return renderCursorPage(rendered, { size, cursor })
+}
+
+function openUnlessDamaged(keys: TenantKeys, job: Omit<StoredJob, 'result'>): JobState | null {
+  try {
+    return openJobState(keys, job)
+  } catch (error) {
+    if (unreadableIn(error) === null) throw error
+    return null
+  }
 }

@@ -1,4 +1,5 @@
 /** The secrets that sign a tenant's callbacks: the current one and, for a while, its predecessor. */
+import { openValue, unreadableIn } from '../../access/open-value.ts'
 import { CALLBACK_SECRET_OVERLAP_MS } from '../../base/limits.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { StoredCallbackSecrets } from '../../ports/jobs.ts'
@@ -37,7 +38,7 @@ export async function withSecret(
   const now = world.clock.now()
   const before = await world.store.jobs.callbackSecrets(tenantId)
   const keys = await world.keyring.open(tenantId)
-  const [last] = before === null ? [] : openSecrets(keys, tenantId, before)
+  const [last] = before === null ? [] : openUnlessDamaged(keys, tenantId, before)
   const until = now + CALLBACK_SECRET_OVERLAP_MS
   const secrets = [fresh, ...(last === undefined ? [] : [{ ...last, until }])]
   const revision = (before?.revision ?? -1) + 1
@@ -78,16 +79,27 @@ function sealSecrets(
   }
 }
 
+/** Returns no secrets if they are damaged: a rotation is how to repair that. */
+function openUnlessDamaged(
+  ...[keys, tenantId, stored]: Parameters<typeof openSecrets>
+): CallbackSecret[] {
+  try {
+    return openSecrets(keys, tenantId, stored)
+  } catch (error) {
+    if (unreadableIn(error) === null) throw error
+    return []
+  }
+}
+
+/** Throws `value_unreadable`. */
 function openSecrets(
   keys: TenantKeys,
   tenantId: string,
   { secrets }: StoredCallbackSecrets,
 ): CallbackSecret[] {
-  const plain = JSON.parse(keys.open(sealContextOf(tenantId), secrets).reveal()) as [
-    string,
-    string,
-    number | null,
-  ][]
+  const name = { kind: 'callback_secrets', id: tenantId } as const
+  const opened = openValue(keys, sealContextOf(tenantId), secrets, name)
+  const plain = JSON.parse(opened.reveal()) as [string, string, number | null][]
   return plain.map(([secret, signingKey, until]) => ({
     secret: new Sensitive(secret),
     signingKey: new Sensitive(signingKey),

@@ -20,12 +20,16 @@ export const callbackSchema = z
   .object({
     id: z.uuid().meta({ description: 'As in the header webhook-id.' }),
     reactor_id: z.uuid(),
-    destination: z.string().meta({ description: 'The host that did not take it.' }),
-    status: z.int().meta({ description: 'As in the header BT-REACTOR-STATUS.' }),
+    destination: z.string().optional().meta({ description: 'The host that did not take it.' }),
+    status: z.int().optional().meta({ description: 'As in the header BT-REACTOR-STATUS.' }),
     attempts: z.int(),
     failure: z.string().meta({ description: 'What became of the last attempt.' }),
     created_at: instant,
     expires_at: instant,
+    _extras: z
+      .object({ unreadable: z.literal(true) })
+      .optional()
+      .describe('Only if the stored request is damaged.'),
   })
   .meta({ id: 'Callback', description: 'A result that was not taken by its receiver.' })
 
@@ -46,16 +50,18 @@ export const callbackSecretSchema = z
   })
   .meta({ id: 'CallbackSecrets', description: 'What callbacks are signed with, the newest first.' })
 
-export function renderCallback(job: Omit<StoredJob, 'result'>, state: JobState): JsonObject {
+/** `state` is null if it is damaged. */
+export function renderCallback(job: Omit<StoredJob, 'result'>, state: JobState | null): JsonObject {
   return {
     id: job.id,
     reactor_id: job.reactorId,
-    destination: new URL(state.callbackUrl!).host,
-    status: state.status,
+    ...(state?.callbackUrl == null ? {} : { destination: new URL(state.callbackUrl).host }),
+    ...(state?.status == null ? {} : { status: state.status }),
     attempts: job.attempts,
-    failure: state.failure ?? '',
+    failure: state === null ? 'unreadable' : (state.failure ?? ''),
     created_at: renderInstant(job.createdAt),
     expires_at: renderInstant(job.dueAt),
+    ...(state === null && { _extras: { unreadable: true } }),
   }
 }
 

@@ -3,6 +3,7 @@
  *
  * Arguments are stored as sent, with expressions in place of data, and only until they have been run. Decision 0031.
  */
+import { openValue } from '../../access/open-value.ts'
 import type { RequestContext, Principal } from '../../base/access.ts'
 import type { Json } from '../../base/json.ts'
 import { Sensitive } from '../../base/sensitive.ts'
@@ -55,14 +56,13 @@ export function sealJobState(keys: TenantKeys, id: string, state: JobState): Uin
   return keys.seal(sealContextOf(id, 'terms'), new Sensitive(JSON.stringify(storedOf(state))))
 }
 
-/** Throws if the job was tampered with. */
+/** Throws `value_unreadable` if the job is damaged or was tampered with. */
 export function openJobState(
   keys: TenantKeys,
   { id, terms }: Pick<StoredJob, 'id' | 'terms'>,
 ): JobState {
-  const { asker, ...state } = JSON.parse(
-    keys.open(sealContextOf(id, 'terms'), terms).reveal(),
-  ) as StoredJobState
+  const opened = openValue(keys, sealContextOf(id, 'terms'), terms, { kind: 'job_request', id })
+  const { asker, ...state } = JSON.parse(opened.reveal()) as StoredJobState
   return { ...state, initiator: asker }
 }
 
@@ -81,10 +81,11 @@ export function sealResult(keys: TenantKeys, id: string, { body, ...answer }: An
   return keys.seal(sealContextOf(id, 'result'), new Sensitive(JSON.stringify(kept)))
 }
 
-/** Throws if the result was tampered with, or there is none. */
+/** Throws `value_unreadable` if the result is damaged or was tampered with, and any error if there is none. */
 export function openResult(keys: TenantKeys, { id, result }: StoredJob): Answer {
   if (result === null) throw new Error('Cannot open the result of a job: there is none')
-  return JSON.parse(keys.open(sealContextOf(id, 'result'), result).reveal()) as Answer
+  const opened = openValue(keys, sealContextOf(id, 'result'), result, { kind: 'job_result', id })
+  return JSON.parse(opened.reveal()) as Answer
 }
 
 function sealContextOf(id: string, part: string): SealContext {

@@ -105,6 +105,14 @@ export function deadLettered(
   return { ...deadLetter, stage: 'dead' }
 }
 
+/**
+ * A dead letter, its envelopes as they are: it, or the secret to sign it with, cannot be decrypted. Once that is repaired, it can be
+ * replayed.
+ */
+export function setAside(job: StoredJob, now: number): StoredJob {
+  return { ...next(job), stage: 'dead', dueAt: now + DEAD_LETTER_RETENTION_MS }
+}
+
 /** No longer a dead letter, to be sent again. */
 export function revived(job: StoredJob, now: number): StoredJob {
   return { ...next(job), stage: 'deliver', attempts: 0, dueAt: now }

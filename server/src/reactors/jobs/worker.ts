@@ -1,3 +1,4 @@
+import { unreadableIn } from '../../access/open-value.ts'
 import {
   CALLBACK_CLAIM_MS,
   JOB_GRACE_MS,
@@ -12,7 +13,7 @@ import type { World } from '../../ports/world.ts'
 import { deliver, type Delivering } from '../callbacks/deliver.ts'
 import { perform, type Performing } from './perform.ts'
 import { JobConcurrencyLimit } from './concurrency-limit.ts'
-import { claimed } from './stages.ts'
+import { claimed, setAside } from './stages.ts'
 
 export interface Working extends Performing, Delivering {}
 
@@ -132,8 +133,20 @@ export class JobWorker {
   }
 
   async #work(tenantId: string, job: StoredJob, before: boolean): Promise<void> {
-    if (job.stage === 'run') await perform(this.#world, tenantId, job, before, this.#working)
-    else await deliver(this.#world, tenantId, job, this.#working)
+    try {
+      if (job.stage === 'run') await perform(this.#world, tenantId, job, before, this.#working)
+      else await deliver(this.#world, tenantId, job, this.#working)
+    } catch (error) {
+      // Claiming it again and again would never end.
+      if (unreadableIn(error) !== null) await this.#setAside(tenantId, job)
+      throw error
+    }
+  }
+
+  async #setAside(tenantId: string, job: StoredJob): Promise<void> {
+    const { clock, log, store } = this.#world
+    const change = { kind: 'update-job', job: setAside(job, clock.now()) } as const
+    if ((await store.commit(tenantId, [change])) !== null) log.warn('job_lost', { job: job.id })
   }
 }
 

@@ -1,0 +1,32 @@
+/** The kinds of encrypted values, as `symbolon verify` and the log name them. */
+export type ValueKind =
+  | 'token_data'
+  | 'security_code'
+  | 'pending_token_data'
+  | 'pending_security_code'
+  | 'idempotency_response'
+  | 'proxy_configuration'
+  | 'reactor_configuration'
+  | 'job_request'
+  | 'job_result'
+  | 'callback_secrets'
+  | 'tenant_key'
+  | 'root_key_check'
+
+/** An encrypted value, named without revealing anything of it. */
+export interface ValueName {
+  readonly kind: ValueKind
+  /** The internal id of its row: never an id that a caller chose. */
+  readonly id: string
+}
+
+/** An encrypted value that cannot be decrypted: it or its key is damaged. */
+export class UnreadableValue extends Error {
+  override readonly name = 'UnreadableValue'
+  readonly value: ValueName
+
+  constructor(value: ValueName, options?: ErrorOptions) {
+    super(`Cannot decrypt ${value.kind} ${value.id}`, options)
+    this.value = value
+  }
+}
