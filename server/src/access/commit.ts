@@ -128,6 +128,8 @@ export async function replay(
 }
 
 interface RestOfAnswer {
+  /** Only of a replacement for a damaged answer: the status stored beside it is that of the original. */
+  readonly status?: number
   readonly body?: Json
   readonly location?: string
   readonly headers?: Readonly<Record<string, string>>

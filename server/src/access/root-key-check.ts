@@ -22,11 +22,12 @@ export async function checkRootKey(
         `nothing was changed; start again with root key ${installed.id}.`,
     )
   }
-  if (!(await opens(keyProvider, installed.check))) {
+  if (!(await opensCheck(keyProvider, installed))) {
     throw new SetUpError(
-      'root-key-other',
-      `Root key ${keyProvider.id} has the right name but does not open what was closed when the ` +
-        'data was set up: nothing was changed; the key or the data is damaged, so restore a backup.',
+      'root-key-damaged',
+      `Root key ${keyProvider.id} has the right id, but does not decrypt the value that proves it: the key file or ` +
+        'that value is damaged, and nothing was changed. Compare the key file with your copy of it. If they are equal, ' +
+        'back the data up and restore the backup with --skip-damaged.',
     )
   }
 }
@@ -36,7 +37,11 @@ export async function makeRootKeyCheck(keyProvider: KeyProvider): Promise<RootKe
   return { id: keyProvider.id, check: await keyProvider.wrap(KNOWN_VALUE, CONTEXT) }
 }
 
-async function opens(keyProvider: KeyProvider, check: Uint8Array): Promise<boolean> {
+/** Whether the root key decrypts the value that proves it. */
+export async function opensCheck(
+  keyProvider: KeyProvider,
+  { check }: RootKeyCheck,
+): Promise<boolean> {
   try {
     return Buffer.compare(await keyProvider.unwrap(check, CONTEXT), KNOWN_VALUE) === 0
   } catch {

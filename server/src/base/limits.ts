@@ -529,3 +529,6 @@ export const CALLBACK_SECRET_OVERLAP_MS = 24 * 60 * 60 * 1000
  */
 export const MOVE_ROWS_AT_ONCE = 1_000
 export const MOVE_BYTES_AT_ONCE = 4 * MiB
+
+/** Interval between the progress reports of `symbolon verify`, in milliseconds. Ours. */
+export const VERIFY_REPORT_MS = 10 * 1000

@@ -4,23 +4,32 @@ import { dirname, join } from 'node:path'
 import { encryptAge } from '../adapters/age/age-file.ts'
 import { AgeIdentity, AgeRecipient } from '../adapters/age/age-keys.ts'
 import { copyDatabase } from '../adapters/sqlite/copy-database.ts'
+import {
+  readBesideSqliteService,
+  type TenantsBesideService,
+} from '../adapters/sqlite/read-beside-service.ts'
 import { assertFolderUsable, requireDatabase } from '../adapters/sqlite/data-folder.ts'
 import { readMoveMark, refuseMoved } from '../adapters/sqlite/move-mark.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
-import { ConfigError, readConfig } from '../config.ts'
+import { ConfigError, readConfig, type Config } from '../config.ts'
+import type { RootKeyCheck } from '../ports/stored.ts'
 import { writeBackupHeader } from './backup-file.ts'
 import type { RunCommand } from './command.ts'
 import { fileError, writeError } from './file-error.ts'
+import { openRootKeys } from './open-root-keys.ts'
+import { findDamage, sentenceOf } from './verify.ts'
+import { VerifyProgress, type DamageName } from './verify-progress.ts'
 import { version } from './version.ts'
 
 /**
  * `symbolon backup`: writes the whole store to one encrypted file while the service runs.
  *
  * The backup holds everything acknowledged before it began, but not the root key. The file gets its name only once it is
- * complete and on disk.
+ * complete and on disk. Every value in it is decrypted first, unless `--no-verify` is given: damaged ones are reported, and the exit
+ * status is 1, so that nobody discards older backups that hold them intact.
  */
-export const backupCommand: RunCommand = async ({ flags, out }) => {
+export const backupCommand: RunCommand = async ({ flags, out, err }) => {
   const config = readConfig(flags)
   // A data folder from before may still exist, and a copy of that would be useless.
   if (config.databaseUrl !== null) {
@@ -35,6 +44,7 @@ export const backupCommand: RunCommand = async ({ flags, out }) => {
         'such as `symbolon backup key` prints.',
     )
   }
+  const verifies = flags['no-verify'] === undefined
   requireDatabase(config.dataDir)
   assertFolderUsable(config.dataDir)
   // The live vault is elsewhere: a nightly backup of this folder would look valid and be stale.
@@ -47,6 +57,7 @@ export const backupCommand: RunCommand = async ({ flags, out }) => {
   const part = `${to}.${Buffer.from(new SystemRandom().bytes(4)).toString('hex')}.part`
   try {
     const { rootKey, tenants } = await copyDatabase(config.dataDir, copy)
+    const damaged = verifies ? await damageIn(aside, rootKey, config) : []
     const header = writeBackupHeader({ madeAt, version: version(), rootKey, tenants })
     const refuse = fileError('to', to, 'written')
     const content = encryptAge(contentOf(header, copy), recipient)
@@ -54,11 +65,52 @@ export const backupCommand: RunCommand = async ({ flags, out }) => {
     await publish(part, to).catch(refuse)
     out(`${to}: ${bytes} bytes, ${tenants} tenants, for ${String(recipient)}`)
     out(`It takes the secret of that recipient to read it, and root key ${rootKey.id} to use it.`)
-    return 0
+    if (damaged.length === 0) return 0
+    for (const it of damaged) err(sentenceOf(it))
+    err(
+      `${damaged.length} values in ${config.dataDir} are damaged, so they are in the backup as well, which is otherwise ` +
+        'complete. Keep earlier backups: they may hold these values intact. restore --skip-damaged restores the rest.',
+    )
+    return 1
   } finally {
     await rm(aside, { recursive: true, force: true })
     await rm(part, { force: true })
   }
+}
+
+/** Returns the damaged values in a copy of the database. */
+async function damageIn(
+  folder: string,
+  installed: RootKeyCheck,
+  config: Config,
+): Promise<DamageName[]> {
+  const rootKeys = await openRootKeys(config, installed).catch(adviseNoVerify)
+  const { tenants, close } = await readCopy(folder).catch(adviseNoVerify)
+  const damaged: DamageName[] = []
+  try {
+    const progress = await VerifyProgress.open(undefined, {
+      rootKey: installed.id,
+      tenant: undefined,
+    })
+    for await (const it of findDamage(
+      { tenants, rootKeys, installed, tenant: undefined },
+      progress,
+    )) {
+      if (typeof it !== 'string') damaged.push(it)
+    }
+    return damaged
+  } finally {
+    await close()
+  }
+}
+
+async function readCopy(folder: string): Promise<TenantsBesideService> {
+  return readBesideSqliteService(folder)
+}
+
+function adviseNoVerify(cause: unknown): never {
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  throw new Error(`${reason}. --no-verify makes a backup that is not verified`, { cause })
 }
 
 /** `symbolon backup key`: generates the key pair for backups, and prints its public half. */

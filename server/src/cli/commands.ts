@@ -17,9 +17,17 @@ export const COMMANDS: readonly Command[] = [
     load: async () => (await import('./init.ts')).init,
   },
   {
+    name: 'verify',
+    about:
+      'Decrypt every value and name the damaged ones, while it serves (--tenant ID, --resume FILE, --json)',
+    flags: { json: 'boolean', tenant: 'string', resume: 'string' },
+    load: async () => (await import('./verify.ts')).verify,
+  },
+  {
     name: 'backup',
-    about: 'Write an encrypted copy of the data, while it serves (--to FILE --recipient age1...)',
-    flags: { to: 'string', recipient: 'string' },
+    about:
+      'Write an encrypted copy of the data, while it serves (--to FILE --recipient age1..., --no-verify)',
+    flags: { to: 'string', recipient: 'string', 'no-verify': 'boolean' },
     load: async () => (await import('./backup.ts')).backupCommand,
   },
   {
@@ -31,8 +39,9 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'restore',
-    about: 'Make a data folder of a backup (--from FILE --identity FILE, --all to open everything)',
-    flags: { from: 'string', identity: 'string', all: 'boolean' },
+    about:
+      'Make a data folder of a backup (--from FILE --identity FILE, --all to decrypt everything, --skip-damaged)',
+    flags: { from: 'string', identity: 'string', all: 'boolean', 'skip-damaged': 'boolean' },
     load: async () => (await import('./restore.ts')).restore,
   },
   {

@@ -8,12 +8,14 @@ import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
 import { ID_RANDOM_BYTES, idOf } from '../base/id.ts'
 import { ConfigError, readConfig } from '../config.ts'
-import { openSamples } from '../key-rotation/open-samples.ts'
+import { verifyValues } from '../integrity/verify-values.ts'
+import { tokenCountOf } from '../key-rotation/token-count.ts'
 import { unfinishedRotations } from '../key-rotation/rotate-data-key.ts'
 import type { MovePoint } from '../ports/vault-tables.ts'
 import type { CommandInput, RunCommand } from './command.ts'
 import { bringOver, compareVaults } from './move-vault.ts'
 import { openRootKeys } from './open-root-keys.ts'
+import { nameOf, sentenceOf } from './verify.ts'
 
 /**
  * `symbolon migrate`: moves the whole vault from the data folder into an empty PostgreSQL database.
@@ -156,8 +158,14 @@ async function tryOut(url: string, rootKeys: RootKeys, out: CommandInput['out'])
   try {
     const keyring = new LocalKeyring(rootKeys, new SystemRandom(), (id) => store.tenants.keys(id))
     const world = { clock: new SystemClock(), keyring, store }
-    const { tenants, tokens, envelopes } = await openSamples(world, 'samples')
-    out(`${tenants} tenants, ${tokens} tokens, ${envelopes} values opened`)
+    const tenantIds = await store.tenants.ids()
+    let [values, tokens] = [0, 0]
+    for (const id of tenantIds) tokens += await tokenCountOf(world, id)
+    for await (const step of verifyValues(world, { depth: 'samples' })) {
+      values += step.values
+      for (const it of step.damaged) out(sentenceOf(nameOf(it)))
+    }
+    out(`${tenantIds.length} tenants, ${tokens} tokens, ${values} values decrypted`)
   } finally {
     await store.close()
   }

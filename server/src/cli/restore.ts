@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, open, readdir, readFile, rename, rm, rmdir } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { checkRootKey } from '../access/root-key-check.ts'
+import { SetUpError } from '../access/set-up-error.ts'
 import { decryptAge } from '../adapters/age/age-file.ts'
 import { AgeIdentity } from '../adapters/age/age-keys.ts'
 import { FileKeyProvider } from '../adapters/local-keyring/file-key-provider.ts'
@@ -11,23 +12,31 @@ import { SqliteStore } from '../adapters/sqlite/sqlite-store.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
 import { ConfigError, readConfig } from '../config.ts'
-import { openSamples, type OpenedSamples } from '../key-rotation/open-samples.ts'
+import { discardDamaged, replaceDamagedKeys } from '../integrity/discard-damaged.ts'
+import { verifyValues, type DamagedValue } from '../integrity/verify-values.ts'
+import { tokenCountOf } from '../key-rotation/token-count.ts'
 import { abandonRuns } from '../reactors/jobs/abandoned-runs.ts'
 import type { KeyProvider } from '../ports/key-provider.ts'
+import type { TenantKeyPurpose } from '../ports/keyring.ts'
+import type { World } from '../ports/world.ts'
 import { readBackupHeader, type BackupHeader } from './backup-file.ts'
 import type { CommandInput, RunCommand } from './command.ts'
 import { fileError, writeError } from './file-error.ts'
 import { rootKeyFileOf } from './open-root-keys.ts'
+import { damageOfRootKeyCheck } from './verify.ts'
 
 /**
  * `symbolon restore`: creates a data folder from a backup, and verifies that it opens before giving it its name.
  *
  * Stops before writing anything if the backup key or the root key does not match, and names the one required. Refuses a
- * folder that holds anything but the root key.
+ * folder that holds anything but the root key, and a backup with damaged values; `--skip-damaged` restores everything else and
+ * lists what is lost.
  */
 export const restore: RunCommand = async ({ flags, out }) => {
   const config = readConfig(flags)
   const [from, identity] = [fileIn(flags, 'from'), await readIdentity(fileIn(flags, 'identity'))]
+  const skipDamaged = flags['skip-damaged'] !== undefined
+  const depth = skipDamaged || flags['all'] !== undefined ? 'all' : 'samples'
   const rootKeyFile = rootKeyFileOf(config)
   const folder = config.dataDir
   const there = existsSync(folder)
@@ -38,14 +47,14 @@ export const restore: RunCommand = async ({ flags, out }) => {
   const beside = join(folder, 'restoring')
   let restored = false
   try {
-    const header = await unpack({ from, identity, beside, keyProvider })
-    const depth = flags['all'] === undefined ? 'samples' : 'all'
-    const opened = await tryOut(beside, keyProvider, depth)
+    const header = await unpack({ from, identity, beside, keyProvider, skipDamaged })
+    const opened = await tryOut(beside, keyProvider, { depth, skipDamaged })
     await rename(join(beside, 'symbolon.db'), join(folder, 'symbolon.db'))
     await syncFolder(folder)
     restored = true
     out(`restored to ${folder}: as of ${new Date(header.madeAt).toISOString()}`)
-    out(`${opened.tenants} tenants, ${opened.tokens} tokens, ${opened.envelopes} values opened`)
+    out(`${opened.tenants} tenants, ${opened.tokens} tokens, ${opened.values} values decrypted`)
+    for (const it of opened.lost) out(`LOST: ${it}`)
     return 0
   } finally {
     await rm(beside, { recursive: true, force: true })
@@ -85,10 +94,17 @@ interface Unpacking {
   readonly identity: AgeIdentity
   readonly beside: string
   readonly keyProvider: KeyProvider
+  readonly skipDamaged: boolean
 }
 
 /** Writes the content of the backup to a separate folder, if the root key is the right one. */
-async function unpack({ from, identity, beside, keyProvider }: Unpacking): Promise<BackupHeader> {
+async function unpack({
+  from,
+  identity,
+  beside,
+  keyProvider,
+  skipDamaged,
+}: Unpacking): Promise<BackupHeader> {
   const opened = await open(from).catch(fileError('from', from, 'read'))
   if ((await opened.stat()).isDirectory()) {
     await opened.close()
@@ -105,7 +121,8 @@ async function unpack({ from, identity, beside, keyProvider }: Unpacking): Promi
         const first = readBackupHeader(chunk)
         header = first.header
         const { rootKey } = header
-        await checkRootKey({ tenants: { rootKeyCheck: async () => rootKey } }, keyProvider)
+        const check = checkRootKey({ tenants: { rootKeyCheck: async () => rootKey } }, keyProvider)
+        await (skipDamaged ? check.catch(unlessDamaged) : check)
         await mkdir(beside, { mode: 0o700 }).catch(refuse)
         file = await open(path, 'wx', 0o600).catch(refuse)
         await file.writeFile(first.rest).catch(refuse)
@@ -119,25 +136,103 @@ async function unpack({ from, identity, beside, keyProvider }: Unpacking): Promi
   return header!
 }
 
-/** Opens it as the service would, abandons runs that the original has very likely run since, and closes it again. */
+/** A damaged root key check is replaced later, if the root key proves to be the right one. */
+function unlessDamaged(error: unknown): void {
+  if (!(error instanceof SetUpError) || error.code !== 'root-key-damaged') throw error
+}
+
+interface TriedVault {
+  readonly tenants: number
+  readonly tokens: number
+  readonly values: number
+  readonly lost: readonly string[]
+}
+
+interface Trying {
+  readonly depth: 'samples' | 'all'
+  readonly skipDamaged: boolean
+}
+
+/**
+ * Opens the vault as the service would, decrypts its values, abandons runs that the original has very likely run since, and closes
+ * it again. Rejects if a value is damaged, unless those are to be skipped.
+ */
 async function tryOut(
   folder: string,
   keyProvider: KeyProvider,
-  depth: 'samples' | 'all',
-): Promise<OpenedSamples> {
+  { depth, skipDamaged }: Trying,
+): Promise<TriedVault> {
   const store = await SqliteStore.open({ folder })
   try {
     await store.check()
+    const [clock, random] = [new SystemClock(), new SystemRandom()]
+    const keyring = new LocalKeyring(keyProvider, random, (id) => store.tenants.keys(id))
+    const world = { clock, random, keyring, store }
+    const lost = skipDamaged ? await repairKeys(world, keyring, keyProvider) : []
     await checkRootKey(store, keyProvider)
-    const keyring = new LocalKeyring(keyProvider, new SystemRandom(), (id) =>
-      store.tenants.keys(id),
-    )
-    const samples = await openSamples({ clock: new SystemClock(), keyring, store }, depth)
+    let values = 0
+    for await (const step of verifyValues(world, { depth })) {
+      values += step.values
+      if (!skipDamaged) refuseDamage(step.damaged)
+      else for (const it of step.damaged) lost.push(await discard(world, it))
+    }
+    if (lost.length > 0) while (await store.sweep(clock.now()));
     await abandonRuns(store)
-    return samples
+    const tenantIds = await store.tenants.ids()
+    const tokens = await Promise.all(tenantIds.map((id) => tokenCountOf(world, id)))
+    return {
+      tenants: tenantIds.length,
+      tokens: tokens.reduce((sum, it) => sum + it, 0),
+      values,
+      lost,
+    }
   } finally {
     await store.close()
   }
+}
+
+/** Replaces damaged keys and a damaged root key check, and returns what is lost with them. */
+async function repairKeys(
+  world: Pick<World, 'store' | 'keyring'>,
+  keyring: LocalKeyring,
+  keyProvider: KeyProvider,
+): Promise<string[]> {
+  const installed = await world.store.tenants.rootKeyCheck()
+  if (installed === null) return []
+  const check = await damageOfRootKeyCheck(world.store, keyring, keyProvider, installed)
+  const replaced = await replaceDamagedKeys(world, keyring, keyProvider)
+  return [
+    ...(check === null ? [] : [`${check.kind} ${check.id}: a new one is made`]),
+    ...replaced.map(
+      ({ tenantId, purpose, version }) =>
+        `tenant_key ${purpose}/${version} of tenant ${tenantId}: ${LOST_WITH_KEY[purpose]}`,
+    ),
+  ]
+}
+
+const LOST_WITH_KEY = {
+  enc: 'a new key takes its place, and every value under the damaged one is lost',
+  fp: 'a new key takes its place: fingerprints of earlier tokens do not match those of new ones',
+  idx:
+    'a new key takes its place: searches do not find earlier tokens by their indexes, and audit checkpoints so far ' +
+    'cannot be verified',
+} as const satisfies Record<TenantKeyPurpose, string>
+
+function refuseDamage(damaged: readonly DamagedValue[]): void {
+  const [first] = damaged
+  if (first === undefined) return
+  throw new Error(
+    `Cannot restore the backup: ${first.kind} ${first.id} of tenant ${first.tenantId} is damaged in it; ` +
+      '--skip-damaged restores everything else and lists what is lost',
+  )
+}
+
+async function discard(
+  world: Parameters<typeof discardDamaged>[0],
+  { tenantId, kind, id, stored }: DamagedValue,
+): Promise<string> {
+  if ('purpose' in stored) throw new Error(`Cannot replace ${kind} ${id} of tenant ${tenantId}`)
+  return `${kind} ${id} of tenant ${tenantId}: ${await discardDamaged(world, tenantId, stored)}`
 }
 
 async function syncFolder(folder: string): Promise<void> {

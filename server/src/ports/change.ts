@@ -123,8 +123,8 @@ export type KeyChange =
   /** Adds a version of one of the tenant's keys, if the tenant exists and that version does not. */
   | { readonly kind: 'insert-tenant-key'; readonly key: WrappedTenantKey }
   /**
-   * Replaces the envelopes that are still as they were read with `renewed`; skips the others. The plaintext is the same, so this
-   * does not count as a modification.
+   * Replaces the envelopes that are still as they were read with `renewed`; skips the others. The plaintext is the same, or stands in
+   * for one that is damaged, so this does not count as a modification.
    */
   | { readonly kind: 'renew-envelopes'; readonly envelopes: readonly RenewedEnvelope[] }
   /**

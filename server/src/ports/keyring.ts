@@ -42,6 +42,15 @@ export interface KeyMaker {
   rewrap(tenantId: string, key: WrappedTenantKey, to: KeyProvider): Promise<WrappedTenantKey>
 }
 
+/** Finds damaged keys and makes others in their place. Nothing is stored. */
+export interface KeyRepair {
+  /** Whether the key can be unwrapped. Rejects if the key provider cannot tell now. */
+  isReadable(tenantId: string, key: WrappedTenantKey): Promise<boolean>
+
+  /** Makes a new key of the purpose and version of `damaged`. */
+  replacementOf(tenantId: string, damaged: WrappedTenantKey): Promise<WrappedTenantKey>
+}
+
 /** Keys that can tell whether an envelope is under their current version, and renew it. */
 export interface RenewingKeys {
   /** The version of the data key that they seal under. */

@@ -48,6 +48,22 @@ export function transactionContract(name: string, open: Open): void {
       assert.deepEqual(await store.commit(OTHER, [end(7, 'expired', LATE)]), NOT_OPEN)
     })
 
+    test('one that made, changed or deleted a token is found by the token, until it ends', async (t) => {
+      const store = await opened(t, open)
+      const holders = async () =>
+        await Promise.all(
+          [1, 2, 3, 4].map(async (n) => (await store.transactions.holderOf(TENANT, uuid(n)))?.id),
+        )
+      await succeed(store, TENANT, [insert(token(2), token(3), token(4))])
+      await succeed(store, TENANT, [begin(7), enlist(7), insert(token(1))])
+      await succeed(store, TENANT, [enlist(7), update(token(2))])
+      await succeed(store, TENANT, [enlist(7), remove(token(3))])
+      assert.deepEqual(await holders(), [uuid(7), uuid(7), uuid(7), undefined])
+      assert.equal(await store.transactions.holderOf(OTHER, uuid(1)), null)
+      await succeed(store, TENANT, [end(7, 'rolled_back')])
+      assert.deepEqual(await holders(), [undefined, undefined, undefined, undefined])
+    })
+
     test('it ends once: in time by a commit or a rollback, then by itself', async (t) => {
       const store = await opened(t, open)
       for (const [n, as] of (['committed', 'rolled_back', 'expired'] as const).entries()) {

@@ -168,6 +168,8 @@ export interface TokenReader {
 export interface TransactionReader {
   /** A transaction past its end is returned in its last state: `open`, until a commit or a sweep marks it. */
   find(tenantId: string, id: string): Promise<StoredTransaction | null>
+  /** The open transaction that made the token with this internal id, or changed or deleted it; null if there is none. */
+  holderOf(tenantId: string, internalId: string): Promise<StoredTransaction | null>
 }
 
 export interface DefinitionReader<Stored extends StoredDefinition> {

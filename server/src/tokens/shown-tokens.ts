@@ -81,6 +81,7 @@ async function showEach(
     const one = show(tokens[index]!, index)
     if (one instanceof Promise) return one.then((it) => void shown.push(it))
     shown.push(one)
+    return undefined
   })
   if (showing !== undefined) await showing
   return shown

@@ -101,7 +101,7 @@ export async function backUpUnderLoad(run: BackupRun): Promise<BackupTally[]> {
     ])
     const restoreMs = Math.round(performance.now() - began)
     copyFileSync(root, path.join(restored, 'root.key'))
-    const [, found, values] = /, (\d+) tokens, (\d+) values opened/.exec(said)!
+    const [, found, values] = /, (\d+) tokens, (\d+) values decrypted/.exec(said)!
     assert.ok(Number(values) >= Number(found), said)
     return { restoreMs, opened: Number(found) }
   }

@@ -16,7 +16,7 @@ describe('a data folder that was moved', () => {
     const { status, out, err } = await move()
     assert.deepEqual([status, err], [0, ''])
     assert.match(out, /^tenants +1 rows {2}[0-9a-f]{16} {2}equal$/m)
-    assert.match(out, /^1 tenants, 0 tokens, 0 values opened$/m)
+    assert.match(out, /^1 tenants, 0 tokens, 3 values decrypted$/m)
     for (const command of ['serve', 'init']) {
       const refused = await runSymbolon([command, '--data-dir', folder])
       assert.equal(refused.status, 1)

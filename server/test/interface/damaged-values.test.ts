@@ -4,9 +4,10 @@ import { describe, test } from 'node:test'
 import { CALLBACK_RETRIES } from '../../src/base/limits.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import type { ValueKind } from '../../src/base/unreadable-value.ts'
+import { discardDamaged } from '../../src/integrity/discard-damaged.ts'
 import type { EnvelopeTable, StoredEnvelope } from '../../src/ports/stored.ts'
 import { callbackStage, RECEIVER } from '../kit/callback-stage.ts'
-import { damage } from '../kit/damage.ts'
+import { damage, envelopesOf } from '../kit/damage.ts'
 import type { StillVault, Reply } from '../kit/still-vault.ts'
 import { REVEAL_ALL, tokenStage } from '../kit/token-stage.ts'
 
@@ -18,10 +19,10 @@ describe('a damaged token', () => {
     const searcher = await vault.keyFor({
       rules: [{ ...REVEAL_ALL, permissions: ['token:read', 'token:search'] }],
     })
-    const made = []
+    const made: JsonObject[] = []
     for (const name of ['a', 'b', 'c']) {
       const token = { type: 'token', data: `secret ${name}`, metadata: { kind: 'x' } }
-      made.push((await tokenize(token)) as JsonObject)
+      made.push(Object(await tokenize(token)))
       vault.world.clock.pass(1)
     }
     const bad = await damageOne(vault, made[1]!['id'])
@@ -170,6 +171,24 @@ test('a request whose remembered response is damaged is not done a second time',
   await damage(vault.world.store, vault.tenantId, (it) => it.table === 'answers')
   const reply = await post()
   assert.deepEqual([reply.status, reply.json()['code']], [500, 'value_unreadable'])
+  const list = await vault.call('GET', '/tokens', { key })
+  assert.equal((list.json()['data'] as Json[]).length, 1)
+})
+
+test('a remembered response that was discarded is answered value_unreadable, and its request is not done again', async () => {
+  const { vault, key } = await tokenStage()
+  const headers = { 'bt-idempotency-key': 'one' }
+  const post = () =>
+    vault.call('POST', '/tokens', { key, headers, body: { type: 'token', data: 'x' } })
+  assert.equal((await post()).status, 201)
+  const { store } = vault.world
+  await damage(store, vault.tenantId, isIn('answers'))
+  const [damaged] = (await envelopesOf(store, vault.tenantId)).filter(isIn('answers'))
+  await discardDamaged(vault.world, vault.tenantId, damaged!)
+  for (let n = 0; n < 2; n++) {
+    const reply = await post()
+    assert.deepEqual([reply.status, reply.json()['code']], [500, 'value_unreadable'])
+  }
   const list = await vault.call('GET', '/tokens', { key })
   assert.equal((list.json()['data'] as Json[]).length, 1)
 })

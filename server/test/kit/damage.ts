@@ -24,13 +24,16 @@ export async function envelopesOf(
   do {
     const stretch: Awaited<ReturnType<typeof tenants.envelopes>> = await tenants.envelopes(
       tenantId,
-      { dataKeyId: Uint8Array.of(0), after, limit: 1000 },
+      { dataKeyId: NO_KEY_ID, after, limit: 1000 },
     )
     all.push(...stretch.found)
     after = stretch.next
   } while (after !== null)
   return all
 }
+
+/** No envelope begins with this. */
+const NO_KEY_ID = new Uint8Array(64).fill(0xff)
 
 /** Returns a copy of `bytes` with one bit flipped: the lowest of the byte `at`, counted from the end if negative. */
 export function flipped(bytes: Uint8Array, at = -1): Uint8Array {

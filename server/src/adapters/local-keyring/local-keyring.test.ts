@@ -174,11 +174,13 @@ describe('a damaged key', () => {
 
   test('is not what a provider has that is away for one of several keys', async () => {
     const keys = await versionOf(1)
-    const provider = { ...plainProvider() }
-    const { unwrap } = provider
-    provider.unwrap = async (wrapped, context) => {
-      if (wrapped === keys[1]!.wrapped) throw new Error('The provider is away')
-      return await unwrap(wrapped, context)
+    const intact = plainProvider()
+    const provider: KeyProvider = {
+      ...intact,
+      unwrap: async (wrapped, context) => {
+        if (wrapped === keys[1]!.wrapped) throw new Error('The provider is away')
+        return await intact.unwrap(wrapped, context)
+      },
     }
     await assert.rejects(
       async () => await new LocalKeyring(provider, random, async () => keys).open(TENANT),

@@ -55,6 +55,7 @@ import { UnreadableKey, type KeyProvider } from '../../ports/key-provider.ts'
 import {
   TENANT_KEY_PURPOSES,
   type KeyMaker,
+  type KeyRepair,
   type Keyring,
   type TenantKeys,
   type WrappedTenantKey,
@@ -102,7 +103,7 @@ interface KnownKeys {
  * has read that version. Before, open() throws and drops the cached keys, so that the next open()
  * of the keyring reads them again.
  */
-export class LocalKeyring implements Keyring, KeyMaker {
+export class LocalKeyring implements Keyring, KeyMaker, KeyRepair {
   readonly #provider: KeyProvider
   readonly #random: Random
   readonly #nonces: Nonces
@@ -141,6 +142,17 @@ export class LocalKeyring implements Keyring, KeyMaker {
 
   reread(tenantId: string): Promise<LocalTenantKeys> {
     return this.#startLoading(tenantId)
+  }
+
+  async isReadable(tenantId: string, key: WrappedTenantKey): Promise<boolean> {
+    return (await this.#unwrap(tenantId, key)).key !== null
+  }
+
+  replacementOf(
+    tenantId: string,
+    { purpose, version, createdAt }: WrappedTenantKey,
+  ): Promise<WrappedTenantKey> {
+    return this.#make(tenantId, { purpose, version }, createdAt)
   }
 
   async rewrap(

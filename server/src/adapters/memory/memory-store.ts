@@ -121,9 +121,7 @@ export class MemoryStore implements Store {
 
   readonly tokens: TokenReader = this.#tokens.reader
 
-  readonly transactions: TransactionReader = {
-    find: async (tenantId, id) => this.#tokens.findTransaction(tenantId, id),
-  }
+  readonly transactions: TransactionReader = this.#tokens.transactions
 
   readonly answers: AnswerReader = {
     find: async (tenantId, id, now) => {

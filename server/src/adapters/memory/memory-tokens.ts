@@ -5,7 +5,7 @@ import {
   TRANSACTION_KEPT_MS,
 } from '../../base/limits.ts'
 import type { Conflict, ChangeOf } from '../../ports/change.ts'
-import type { TokenReader } from '../../ports/store.ts'
+import type { TokenReader, TransactionReader } from '../../ports/store.ts'
 import type { StoredToken, StoredTransaction, TokenUsage } from '../../ports/stored.ts'
 import type { TokenQuery } from '../../ports/token-query.ts'
 import { DataCount } from '../../ports/too-much-data.ts'
@@ -37,6 +37,16 @@ export class MemoryTokens {
     this.#transactions = new MemoryTable(undo)
     this.#makers = new MemoryTable(undo)
     this.#pending = new MemoryTable(undo)
+  }
+
+  readonly transactions: TransactionReader = {
+    find: async (tenantId, id) => this.findTransaction(tenantId, id),
+    holderOf: async (tenantId, internalId) => {
+      const holder =
+        this.#pending.find(tenantId, internalId) ?? this.#makers.find(tenantId, internalId)
+      const transaction = holder === null ? null : this.findTransaction(tenantId, holder.within)
+      return transaction?.state === 'open' ? transaction : null
+    },
   }
 
   readonly reader: TokenReader = {

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import type { Session } from './session.ts'
+import type { AskPostgres, Session } from './session.ts'
 
 const FOLDER = new URL('./migrations/', import.meta.url)
 
@@ -12,9 +12,7 @@ const LOCK = 0x73796d62
  * Throws when the database is newer than the program: an old program could corrupt it.
  */
 export async function migrate(session: Session): Promise<void> {
-  const steps = readdirSync(FOLDER)
-    .filter((name) => name.endsWith('.sql'))
-    .sort()
+  const steps = migrations()
   await session.run('BEGIN')
   await session.run('SELECT pg_advisory_xact_lock($1)', [LOCK])
   // Databases that only speak PostgreSQL's language may not honor the advisory lock; this row lock works there.
@@ -23,17 +21,41 @@ export async function migrate(session: Session): Promise<void> {
   )
   await session.run('INSERT INTO schema_version VALUES (1, 0) ON CONFLICT DO NOTHING')
   const version = await versionOf(session)
-  if (version > steps.length) {
-    throw new Error(
-      `Cannot open the database: it is at version ${version}, this program knows ${steps.length}; ` +
-        'start the newer program again',
-    )
-  }
+  if (version > steps.length) throw tooNew(version, steps.length)
   for (const name of steps.slice(version)) {
     await session.run(readFileSync(new URL(name, FOLDER), 'utf8'))
   }
   await session.run('UPDATE schema_version SET version = $1 WHERE version <> $1', [steps.length])
   await session.commit()
+}
+
+/** Rejects unless the database is at this program's version. For callers that must not migrate it. */
+export async function requireCurrentSchema(ask: AskPostgres): Promise<void> {
+  const [table] = await ask("SELECT to_regclass('schema_version') IS NOT NULL AS there")
+  if (table!.there !== true) {
+    throw new Error('Cannot read the database: nothing is set up in it; start the service once')
+  }
+  const [row] = await ask('SELECT version FROM schema_version')
+  const [version, newest] = [Number(row?.version ?? 0), migrations().length]
+  if (version > newest) throw tooNew(version, newest)
+  if (version === newest) return
+  throw new Error(
+    `Cannot read the database: it is at version ${version}, this program at ${newest}; ` +
+      'start this program on it once',
+  )
+}
+
+function migrations(): string[] {
+  return readdirSync(FOLDER)
+    .filter((name) => name.endsWith('.sql'))
+    .sort()
+}
+
+function tooNew(version: number, newest: number): Error {
+  return new Error(
+    `Cannot open the database: it is at version ${version}, this program knows ${newest}; ` +
+      'start the newer program again',
+  )
 }
 
 /** Returns every column, key and index of the database, for comparison with schema.sql. */

@@ -11,9 +11,7 @@ const FOLDER = new URL('./migrations/', import.meta.url)
  * Throws if the database is newer than the program: an old program cannot know what it would break.
  */
 export function migrate(db: DatabaseSync): void {
-  const steps = readdirSync(FOLDER)
-    .filter((name) => name.endsWith('.sql'))
-    .sort()
+  const steps = migrations()
   // For migrations that SQL alone cannot express.
   db.function('metadata_term', { deterministic: true }, (key, value) =>
     metadataIndexTerm(String(key), String(value)),
@@ -29,12 +27,7 @@ export function migrate(db: DatabaseSync): void {
   db.exec('BEGIN IMMEDIATE')
   try {
     const version = versionOf(db)
-    if (version > steps.length) {
-      throw new Error(
-        `Cannot open the database: it is at version ${version}, this program knows ${steps.length}; ` +
-          'start the newer program again',
-      )
-    }
+    if (version > steps.length) throw tooNew(version, steps.length)
     for (const name of steps.slice(version)) db.exec(readFileSync(new URL(name, FOLDER), 'utf8'))
     db.exec(`PRAGMA user_version = ${steps.length}`)
     db.exec('COMMIT')
@@ -42,6 +35,32 @@ export function migrate(db: DatabaseSync): void {
     if (db.isTransaction) db.exec('ROLLBACK')
     throw error
   }
+}
+
+/** Throws unless the database is at this program's version. For callers that must not migrate it. */
+export function requireCurrentSchema(db: DatabaseSync): void {
+  const [version, newest] = [versionOf(db), migrations().length]
+  if (version > newest) throw tooNew(version, newest)
+  if (version === newest) return
+  throw new Error(
+    version === 0
+      ? 'Cannot read the database: nothing is set up in it; start the service once'
+      : `Cannot read the database: it is at version ${version}, this program at ${newest}; ` +
+          'start this program on it once',
+  )
+}
+
+function migrations(): string[] {
+  return readdirSync(FOLDER)
+    .filter((name) => name.endsWith('.sql'))
+    .sort()
+}
+
+function tooNew(version: number, newest: number): Error {
+  return new Error(
+    `Cannot open the database: it is at version ${version}, this program knows ${newest}; ` +
+      'start the newer program again',
+  )
 }
 
 /** Returns every statement that creates the database as it is: the content of schema.sql. */

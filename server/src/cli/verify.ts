@@ -1,0 +1,136 @@
+import { checkRootKey, opensCheck } from '../access/root-key-check.ts'
+import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
+import { readBesideSqliteService } from '../adapters/sqlite/read-beside-service.ts'
+import { SystemClock } from '../adapters/system/system-clock.ts'
+import { SystemRandom } from '../adapters/system/system-random.ts'
+import { isUuid } from '../base/id.ts'
+import { VERIFY_REPORT_MS } from '../base/limits.ts'
+import { ConfigError, readConfig, type Config } from '../config.ts'
+import { verifyValues, type DamagedValue } from '../integrity/verify-values.ts'
+import type { KeyProvider } from '../ports/key-provider.ts'
+import type { TenantReader } from '../ports/store.ts'
+import type { RootKeyCheck } from '../ports/stored.ts'
+import type { RunCommand } from './command.ts'
+import { openRootKeys } from './open-root-keys.ts'
+import { VerifyProgress, type DamageName } from './verify-progress.ts'
+
+/**
+ * `symbolon verify`: decrypts every value and names each that is damaged, by kind and internal id.
+ *
+ * Read-only; may run beside the service. With `--resume FILE`, an interrupted run continues where it was. Exits with 0 if every
+ * value is readable, with 1 if one is damaged or the run cannot be finished.
+ */
+export const verify: RunCommand = async ({ flags, out, err }) => {
+  const config = readConfig(flags)
+  const json = flags['json'] !== undefined
+  const tenant = flags['tenant']
+  if (tenant !== undefined && !isUuid(tenant)) {
+    throw new ConfigError(`--tenant is '${tenant}', but must be the id of a tenant.`)
+  }
+  const { tenants, close } = await openTenants(config)
+  try {
+    const installed = await tenants.rootKeyCheck()
+    if (installed === null) throw new Error('Cannot verify the vault: nothing is set up in it')
+    if (tenant !== undefined && (await tenants.find(tenant)) === null) {
+      throw new Error(`There is no tenant ${tenant}`)
+    }
+    const rootKeys = await openRootKeys(config, installed)
+    const progress = await VerifyProgress.open(flags['resume'], { rootKey: installed.id, tenant })
+    const report = (it: DamageName): void => out(json ? JSON.stringify(it) : sentenceOf(it))
+    for (const it of progress.damaged) report(it)
+    const found = findDamage({ tenants, rootKeys, installed, tenant }, progress)
+    for await (const it of found) {
+      if (typeof it === 'string') err(it)
+      else report(it)
+    }
+    await progress.finish()
+    const { values, damaged } = progress
+    out(
+      json
+        ? JSON.stringify({ values, damaged: damaged.length })
+        : `${values} values decrypted, ${damaged.length} damaged`,
+    )
+    return damaged.length === 0 ? 0 : 1
+  } finally {
+    await close()
+  }
+}
+
+async function openTenants({ databaseUrl, dataDir }: Config) {
+  if (databaseUrl === null) return readBesideSqliteService(dataDir)
+  const { readBesidePostgresServers } = await import('../adapters/postgres/read-beside-servers.ts')
+  return await readBesidePostgresServers(databaseUrl)
+}
+
+export interface Verifying {
+  readonly tenants: TenantReader
+  readonly rootKeys: KeyProvider
+  readonly installed: RootKeyCheck
+  readonly tenant: string | undefined
+}
+
+/** Yields each damaged value, and now and then a line that says how far it is. */
+export async function* findDamage(
+  { tenants, rootKeys, installed, tenant }: Verifying,
+  progress: VerifyProgress,
+): AsyncIterable<DamageName | string> {
+  const clock = new SystemClock()
+  const keyring = new LocalKeyring(rootKeys, new SystemRandom(), (id) => tenants.keys(id))
+  const vault = { clock, keyring, store: { tenants } }
+  if (progress.next === undefined) {
+    const damage = await damageOfRootKeyCheck({ tenants }, keyring, rootKeys, installed)
+    if (damage !== null) yield damage
+    await progress.add({ values: 1, damaged: damage === null ? [] : [damage] })
+  }
+  let reported = clock.elapsed()
+  for await (const step of verifyValues(vault, {
+    depth: 'all',
+    tenantId: tenant,
+    from: progress.next,
+  })) {
+    if (step.damaged.some((it) => it.kind === 'tenant_key')) await refuseReplaced(tenants, rootKeys)
+    const damaged = step.damaged.map(nameOf)
+    yield* damaged
+    await progress.add({ ...step, damaged })
+    if (clock.elapsed() - reported < VERIFY_REPORT_MS) continue
+    reported = clock.elapsed()
+    yield `${progress.values} values decrypted, at ${step.next.after?.table} of tenant ${step.next.tenantId}`
+  }
+}
+
+/**
+ * Returns the root key check as a damaged value, if the root key cannot be proven by it but decrypts tenant keys; null if it is
+ * intact. Throws SetUpError if the root key is the wrong one, or nothing proves that it is the right one.
+ */
+export async function damageOfRootKeyCheck(
+  store: { readonly tenants: Pick<TenantReader, 'ids' | 'keys'> },
+  keyring: Pick<LocalKeyring, 'isReadable'>,
+  rootKeys: KeyProvider,
+  installed: RootKeyCheck,
+): Promise<DamageName | null> {
+  if (installed.id === rootKeys.id && !(await opensCheck(rootKeys, installed))) {
+    for (const id of await store.tenants.ids()) {
+      for (const it of await store.tenants.keys(id)) {
+        if (!(await keyring.isReadable(id, it))) continue
+        return { tenant: null, kind: 'root_key_check', id: installed.id }
+      }
+    }
+  }
+  await checkRootKey({ tenants: { rootKeyCheck: async () => installed } }, rootKeys)
+  return null
+}
+
+/** Throws if the root key was replaced during the run: then the keys are intact, and wrapped by one that is not known here. */
+async function refuseReplaced(tenants: TenantReader, rootKeys: KeyProvider): Promise<void> {
+  const installed = await tenants.rootKeyCheck()
+  if (installed?.id === rootKeys.id) return
+  throw new Error('The root key was replaced meanwhile: verify again with the new one')
+}
+
+export function nameOf({ tenantId, kind, id }: DamagedValue): DamageName {
+  return { tenant: tenantId, kind, id }
+}
+
+export function sentenceOf({ tenant, kind, id }: DamageName): string {
+  return tenant === null ? `DAMAGED: ${kind} ${id}` : `DAMAGED: ${kind} ${id} of tenant ${tenant}`
+}

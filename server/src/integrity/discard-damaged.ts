@@ -1,0 +1,179 @@
+/** Takes damaged values out of a vault that no service uses, so that everything else in it works as before. */
+import { makeRootKeyCheck } from '../access/root-key-check.ts'
+import { ServiceError } from '../base/service-error.ts'
+import { Sensitive } from '../base/sensitive.ts'
+import { renderError } from '../http/render-error.ts'
+import { sealContextOf } from '../key-rotation/seal-context.ts'
+import type { Change, RewrappedKey } from '../ports/change.ts'
+import type { KeyRepair, TenantKeyPurpose } from '../ports/keyring.ts'
+import type { KeyProvider } from '../ports/key-provider.ts'
+import type { StoredEnvelope } from '../ports/stored.ts'
+import type { World } from '../ports/world.ts'
+import { newSecret, withSecret } from '../reactors/callbacks/secrets.ts'
+
+type DiscardWorld = Pick<World, 'clock' | 'random' | 'keyring' | 'store'>
+
+/** A tenant key that was replaced, because it could not be unwrapped. */
+export interface ReplacedKey {
+  readonly tenantId: string
+  readonly purpose: TenantKeyPurpose
+  readonly version: number
+}
+
+/**
+ * Replaces every tenant key that cannot be unwrapped by a new one, and makes a new root key check. Returns the keys replaced:
+ * envelopes under them are lost, or fingerprints, or search indexes and the proofs of audit checkpoints.
+ */
+export async function replaceDamagedKeys(
+  world: Pick<World, 'store' | 'keyring'>,
+  keyRepair: KeyRepair,
+  rootKeys: KeyProvider,
+): Promise<ReplacedKey[]> {
+  const { tenants } = world.store
+  const replaced: ReplacedKey[] = []
+  const keys: RewrappedKey[] = []
+  for (const tenantId of await tenants.ids()) {
+    for (const it of await tenants.keys(tenantId)) {
+      const intact = await keyRepair.isReadable(tenantId, it)
+      const key = intact ? it : await keyRepair.replacementOf(tenantId, it)
+      keys.push({ tenantId, before: it.wrapped, key })
+      if (!intact) replaced.push({ tenantId, purpose: it.purpose, version: it.version })
+    }
+  }
+  const rootKey = await makeRootKeyCheck(rootKeys)
+  await mustCommit(world, keys[0]?.tenantId ?? '', [
+    { kind: 'replace-root-key', before: rootKeys.id, rootKey, keys },
+  ])
+  for (const { tenantId } of replaced) world.keyring.forget(tenantId)
+  return replaced
+}
+
+/**
+ * Removes a damaged value with as little else as possible, and returns what that means, as a sentence for the operator:
+ *
+ *  - a token, proxy, reactor or job is deleted; of a card, only the security code if that alone is damaged;
+ *  - a pending change is dropped with its transaction, which must not be committed in part;
+ *  - a remembered response becomes an error, so that its request is still not done twice;
+ *  - callback secrets are replaced.
+ */
+export async function discardDamaged(
+  world: DiscardWorld,
+  tenantId: string,
+  damaged: StoredEnvelope,
+): Promise<string> {
+  switch (damaged.table) {
+    case 'tokens':
+      return await discardToken(world, tenantId, damaged)
+    case 'pending':
+      return await rollBack(world, tenantId, damaged.row)
+    case 'answers':
+      return await replaceAnswer(world, tenantId, damaged)
+    case 'jobs':
+      return await discardJob(world, tenantId, damaged.row)
+    case 'callback_secrets':
+      return await replaceSecrets(world, tenantId)
+    case 'proxies':
+      await mustCommit(world, tenantId, [{ kind: 'delete-proxy', id: damaged.row }])
+      return 'the proxy is deleted'
+    case 'reactors':
+      await mustCommit(world, tenantId, [{ kind: 'delete-reactor', id: damaged.row }])
+      return 'the reactor is deleted'
+    default:
+      throw new TypeError('Cannot discard a value: its table is unknown', {
+        cause: damaged.table satisfies never,
+      })
+  }
+}
+
+async function discardToken(
+  world: DiscardWorld,
+  tenantId: string,
+  { id, row, part }: StoredEnvelope,
+): Promise<string> {
+  const { store } = world
+  // An open transaction that changed or made the token would lock it, or hide it.
+  const holder = await store.transactions.holderOf(tenantId, row)
+  if (holder !== null) await end(world, tenantId, holder)
+  const [token] = await store.tokens.find(tenantId, [id])
+  if (token === undefined) return 'its transaction is rolled back, and the token with it'
+  const change: Change =
+    part === 'cvc'
+      ? {
+          kind: 'update-token',
+          token: { ...token, cvc: null, revision: token.revision + 1 },
+          unlessDuplicate: false,
+          now: AT_ANY_TIME,
+        }
+      : { kind: 'delete-token', token, now: AT_ANY_TIME }
+  await mustCommit(world, tenantId, [change])
+  const also = holder === null ? '' : ', and a transaction that had changed it is rolled back'
+  return part === 'cvc'
+    ? `the security code is removed, the rest of the card is kept${also}`
+    : `the token is deleted${also}`
+}
+
+async function rollBack(
+  world: DiscardWorld,
+  tenantId: string,
+  internalId: string,
+): Promise<string> {
+  const holder = await world.store.transactions.holderOf(tenantId, internalId)
+  if (holder !== null) await end(world, tenantId, holder)
+  return 'the transaction that changed the token is rolled back, the token is as it was before'
+}
+
+/** Ends an open transaction: rolls it back, or marks it as expired if its time is over. */
+async function end(
+  world: DiscardWorld,
+  tenantId: string,
+  { id, expiresAt }: { readonly id: string; readonly expiresAt: number },
+): Promise<void> {
+  const now = world.clock.now()
+  const as = expiresAt > now ? 'rolled_back' : 'expired'
+  await mustCommit(world, tenantId, [
+    { kind: 'end-transaction', id, as, now },
+    { kind: 'drop-parked-audit-events', transactionId: id },
+  ])
+}
+
+async function replaceAnswer(
+  world: DiscardWorld,
+  tenantId: string,
+  damaged: StoredEnvelope,
+): Promise<string> {
+  const keys = await world.keyring.open(tenantId)
+  const answer = renderError(new ServiceError('value_unreadable'))
+  const renewed = keys.seal(sealContextOf(damaged), new Sensitive(JSON.stringify(answer)))
+  await mustCommit(world, tenantId, [
+    { kind: 'renew-envelopes', envelopes: [{ ...damaged, renewed }] },
+  ])
+  return 'a repetition of its request is answered value_unreadable'
+}
+
+async function discardJob(world: DiscardWorld, tenantId: string, id: string): Promise<string> {
+  const job = await world.store.jobs.find(tenantId, id)
+  if (job !== null) {
+    await mustCommit(world, tenantId, [{ kind: 'delete-job', id, revision: job.revision }])
+  }
+  return 'the invocation is deleted; its result is not delivered'
+}
+
+async function replaceSecrets(world: DiscardWorld, tenantId: string): Promise<string> {
+  const fresh = await newSecret(world, tenantId)
+  const { stored } = await withSecret(world, tenantId, fresh)
+  await mustCommit(world, tenantId, [{ kind: 'put-callback-secrets', secrets: stored }])
+  return 'callbacks are signed with a new secret: give it to the receivers'
+}
+
+async function mustCommit(
+  { store }: Pick<World, 'store'>,
+  tenantId: string,
+  changes: readonly Change[],
+): Promise<void> {
+  const conflict = await store.commit(tenantId, changes)
+  if (conflict === null) return
+  throw new Error(`Cannot discard a damaged value: the store answered ${conflict.kind}`)
+}
+
+/** Before any expiry: no token is too old to be changed. */
+const AT_ANY_TIME = 0

@@ -1,0 +1,199 @@
+/** Decrypts every value of a vault, to find the damaged ones before somebody needs them. Changes nothing. */
+import type { ValueKind, ValueName } from '../base/unreadable-value.ts'
+import { sealContextOf } from '../key-rotation/seal-context.ts'
+import { UnreadableKey } from '../ports/key-provider.ts'
+import {
+  UnreadableEnvelope,
+  type KeyRepair,
+  type Keyring,
+  type TenantKeys,
+  type WrappedTenantKey,
+} from '../ports/keyring.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { EnvelopeStretch, Envelopes, TenantReader } from '../ports/store.ts'
+import { ENVELOPE_TABLES, type EnvelopeCursor, type StoredEnvelope } from '../ports/stored.ts'
+
+/** The parts of a vault that are read. */
+export interface ReadableVault {
+  readonly clock: Pick<Clock, 'yield'>
+  readonly keyring: Pick<Keyring, 'open'> & Pick<KeyRepair, 'isReadable'>
+  readonly store: { readonly tenants: Pick<TenantReader, 'ids' | 'find' | 'keys' | 'envelopes'> }
+}
+
+export interface VerifyOptions {
+  /** All values, or the first ones of each table. */
+  readonly depth: 'all' | 'samples'
+  /** Only this tenant. */
+  readonly tenantId?: string | undefined
+  /** The `next` of the last step of an interrupted run. */
+  readonly from?: VerifyPoint | undefined
+}
+
+/** A tenant, and the end of the last chunk read of it; null before the first. Tenants are verified in the order of their ids. */
+export interface VerifyPoint {
+  readonly tenantId: string
+  readonly after: EnvelopeCursor | null
+}
+
+/** A chunk of values that were decrypted. */
+export interface VerifyStep {
+  /** The number of values, damaged ones included. */
+  readonly values: number
+  readonly damaged: readonly DamagedValue[]
+  readonly next: VerifyPoint
+}
+
+export interface DamagedValue extends ValueName {
+  readonly tenantId: string
+  /** The value: an envelope, or a version of a tenant key. */
+  readonly stored: StoredEnvelope | WrappedTenantKey
+}
+
+/**
+ * Yields after each chunk. Other processes may write meanwhile: a value that does not open is read again first, because it or its
+ * key may just have been replaced.
+ */
+export async function* verifyValues(
+  vault: ReadableVault,
+  { depth, tenantId, from }: VerifyOptions,
+): AsyncIterable<VerifyStep> {
+  const all = tenantId === undefined ? await vault.store.tenants.ids() : [tenantId]
+  for (const id of all.toSorted()) {
+    if (from !== undefined && id < from.tenantId) continue
+    yield* verifyTenant(vault, id, depth, id === from?.tenantId ? from.after : null)
+  }
+}
+
+async function* verifyTenant(
+  vault: ReadableVault,
+  tenantId: string,
+  depth: VerifyOptions['depth'],
+  from: EnvelopeCursor | null,
+): AsyncIterable<VerifyStep> {
+  if (from === null) {
+    const keys = await vault.store.tenants.keys(tenantId)
+    const damaged = await damagedKeys(vault, tenantId, keys)
+    yield { values: keys.length, damaged, next: { tenantId, after: FIRST } }
+  }
+  for (let after: EnvelopeCursor | null = from ?? FIRST; after !== null;) {
+    const chunk: Envelopes = await chunkAfter(vault, tenantId, after)
+    const damaged = await damagedEnvelopes(vault, tenantId, after, chunk.found)
+    const next: EnvelopeCursor | null = depth === 'all' ? chunk.next : tableAfter(after)
+    yield { values: chunk.found.length, damaged, next: { tenantId, after: next ?? LAST } }
+    after = next
+    await vault.clock.yield()
+  }
+}
+
+async function damagedKeys(
+  { keyring }: ReadableVault,
+  tenantId: string,
+  keys: readonly WrappedTenantKey[],
+): Promise<DamagedValue[]> {
+  const damaged: DamagedValue[] = []
+  for (const stored of keys) {
+    if (await keyring.isReadable(tenantId, stored)) continue
+    damaged.push({
+      tenantId,
+      kind: 'tenant_key',
+      id: `${stored.purpose}/${stored.version}`,
+      stored,
+    })
+  }
+  return damaged
+}
+
+async function damagedEnvelopes(
+  vault: ReadableVault,
+  tenantId: string,
+  after: EnvelopeCursor,
+  found: readonly StoredEnvelope[],
+): Promise<DamagedValue[]> {
+  const suspects = found.length === 0 ? [] : unreadableAmong(await openKeys(vault, tenantId), found)
+  if (suspects.length === 0) return []
+  const again = await chunkAfter(vault, tenantId, after)
+  const suspected = new Set(suspects.map(rowAndPartOf))
+  const stillThere = again.found.filter((it) => suspected.has(rowAndPartOf(it)))
+  return unreadableAmong(await openKeys(vault, tenantId), stillThere).map((stored) => {
+    return { tenantId, kind: kindOf(stored), id: stored.row, stored }
+  })
+}
+
+/** Null if none of the tenant's keys is readable, so that none of its values is. */
+async function openKeys(vault: ReadableVault, tenantId: string): Promise<TenantKeys | null> {
+  try {
+    return await vault.keyring.open(tenantId)
+  } catch (error) {
+    if (error instanceof UnreadableKey) return null
+    // Its keys went with the tenant, and no one needs its values.
+    if ((await vault.store.tenants.find(tenantId)) === null) return null
+    throw error
+  }
+}
+
+function unreadableAmong(
+  keys: TenantKeys | null,
+  found: readonly StoredEnvelope[],
+): StoredEnvelope[] {
+  return found.filter((it) => {
+    try {
+      if (keys === null) return true
+      keys.open(sealContextOf(it), it.envelope)
+      return false
+    } catch (error) {
+      if (error instanceof UnreadableEnvelope) return true
+      throw error
+    }
+  })
+}
+
+function chunkAfter(
+  { store }: ReadableVault,
+  tenantId: string,
+  after: EnvelopeCursor,
+): Promise<Envelopes> {
+  const stretch: EnvelopeStretch = { dataKeyId: NO_KEY_ID, after, limit: VALUES_AT_ONCE }
+  return store.tenants.envelopes(tenantId, stretch)
+}
+
+function tableAfter({ table }: EnvelopeCursor): EnvelopeCursor | null {
+  const following = ENVELOPE_TABLES[ENVELOPE_TABLES.indexOf(table) + 1]
+  return following === undefined ? null : { table: following, row: '' }
+}
+
+function rowAndPartOf({ table, row, part }: StoredEnvelope): string {
+  return `${table} ${row} ${part}`
+}
+
+function kindOf({ table, part }: StoredEnvelope): ValueKind {
+  switch (table) {
+    case 'tokens':
+      return part === 'cvc' ? 'security_code' : 'token_data'
+    case 'pending':
+      return part === 'cvc' ? 'pending_security_code' : 'pending_token_data'
+    case 'jobs':
+      return part === 'result' ? 'job_result' : 'job_request'
+    case 'answers':
+      return 'idempotency_response'
+    case 'proxies':
+      return 'proxy_configuration'
+    case 'reactors':
+      return 'reactor_configuration'
+    case 'callback_secrets':
+      return 'callback_secrets'
+    default:
+      throw new TypeError('Cannot name the kind of a value: its table is unknown', {
+        cause: table satisfies never,
+      })
+  }
+}
+
+const FIRST: EnvelopeCursor = { table: ENVELOPE_TABLES[0], row: '' }
+/** After every row of the last table. */
+const LAST: EnvelopeCursor = {
+  table: 'callback_secrets',
+  row: 'ffffffff-ffff-ffff-ffff-ffffffffffff',
+}
+/** No envelope begins with this, however damaged: a short prefix could be one that a flipped bit made. */
+const NO_KEY_ID = new Uint8Array(64).fill(0xff)
+const VALUES_AT_ONCE = 1000
