@@ -1,7 +1,9 @@
+import { UNREADABLE_LOGGED_MAX } from '../base/limits.ts'
 import type { Sensitive } from '../base/sensitive.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { UnreadableValue, type ValueName } from '../base/unreadable-value.ts'
 import { UnreadableEnvelope, type SealContext, type TenantKeys } from '../ports/keyring.ts'
+import type { World } from '../ports/world.ts'
 
 /**
  * Opens the envelope of `value`, which the log names if that fails.
@@ -20,6 +22,26 @@ export function openValue(
     if (!(cause instanceof UnreadableEnvelope)) throw cause
     const unreadable = new UnreadableValue(value, { cause })
     throw new ServiceError('value_unreadable', undefined, { cause: unreadable })
+  }
+}
+
+/** The damaged values of one answer. The log gets one line for all: a list may hold hundreds of them. */
+export class UnreadableValues {
+  readonly #found: UnreadableValue[] = []
+
+  /** Adds the damaged value that `error` reports; throws any other error. */
+  add(error: unknown): void {
+    const unreadable = unreadableIn(error)
+    if (unreadable === null) throw error
+    this.#found.push(unreadable)
+  }
+
+  /** Logs the number of damaged values, if there are any, and the names of the first UNREADABLE_LOGGED_MAX. */
+  log({ log }: Pick<World, 'log'>, tenantId: string): void {
+    const [first] = this.#found
+    if (first === undefined) return
+    const values = this.#found.slice(0, UNREADABLE_LOGGED_MAX).map((it) => ({ ...it.value }))
+    log.error('value_unreadable', first, { tenant: tenantId, count: this.#found.length, values })
   }
 }
 

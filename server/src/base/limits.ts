@@ -83,6 +83,9 @@ export const TRACE_ID_CHARS_MAX = 200
 /** Decisions logged per request. Ours. */
 export const DECISIONS_LOGGED_MAX = 100
 
+/** Damaged values that the log names per list. Ours. */
+export const UNREADABLE_LOGGED_MAX = 20
+
 /** An idempotency key. Ours. */
 export const IDEMPOTENCY_KEY_CHARS_MAX = 400
 

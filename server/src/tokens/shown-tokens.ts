@@ -1,6 +1,6 @@
 /** Opens tokens and shows each as far as the caller may see it. */
 import { authorize, type Grant } from '../access/authorize.ts'
-import { unreadableIn } from '../access/open-value.ts'
+import { unreadableIn, UnreadableValues } from '../access/open-value.ts'
 import type { RequestContext, Permission } from '../base/access.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import {
@@ -46,16 +46,32 @@ export async function showTokens(
   const { tenantId } = context
   const grants = tokens.map((it) => authorize(context, permission, it))
   const keys = await world.keyring.open(tenantId)
-  return await showEach(world.clock, tokens, (token, index) => {
+  const unreadable = new UnreadableValues()
+  const shown = await showEach(world.clock, tokens, (token, index) => {
     const show = (by: TenantKeys): ShownToken =>
       showToken(by, tenantId, token, grants[index]!, showing)
     try {
       return show(keys)
     } catch (error) {
       if (unreadableIn(error) === null) throw error
-      return showDamaged(world, tenantId, token, { show, privacy: showing.privacyShown })
+      return showAgain(token, show)
     }
   })
+  unreadable.log(world, tenantId)
+  return shown
+
+  /** Another server may have sealed the token under a key that is newer than `keys`. */
+  async function showAgain(
+    token: StoredToken,
+    show: (keys: TenantKeys) => ShownToken,
+  ): Promise<ShownToken> {
+    try {
+      return show(await world.keyring.open(tenantId))
+    } catch (error) {
+      unreadable.add(error)
+      return unreadableToken(tenantId, token, showing)
+    }
+  }
 }
 
 /** Returns `tokens` as far as `grants`, one per token, let the caller see them. Throws `value_unreadable` if one is damaged. */
@@ -102,23 +118,13 @@ function showToken(
   return { data, wire }
 }
 
-/** Shows a token that could not be opened; tries again first, because another server may have sealed it under a newer key. */
-async function showDamaged(
-  world: Pick<World, 'keyring' | 'log'>,
+function unreadableToken(
   tenantId: string,
   token: StoredToken,
-  { show, privacy }: { readonly show: (keys: TenantKeys) => ShownToken; readonly privacy: boolean },
-): Promise<ShownToken> {
-  try {
-    return show(await world.keyring.open(tenantId))
-  } catch (error) {
-    const unreadable = unreadableIn(error)
-    if (unreadable === null) throw error
-    world.log.error('value_unreadable', unreadable, { tenant: tenantId, ...unreadable.value })
-    const mask = maskOf(token)
-    const shown = { tenantId, data: undefined, mask, privacy, deduplicated: false }
-    return { data: undefined, wire: () => renderToken(token, { ...shown, unreadable: true }) }
-  }
+  { privacyShown: privacy }: Showing,
+): ShownToken {
+  const shown = { tenantId, data: undefined, mask: maskOf(token), privacy, deduplicated: false }
+  return { data: undefined, wire: () => renderToken(token, { ...shown, unreadable: true }) }
 }
 
 /** Bounds the total work of the expressions in an answer of `tokens` tokens. */

@@ -49,9 +49,22 @@ describe('a damaged token', () => {
     const lines = logged(vault, 'value_unreadable')
     assert.equal(lines.length, replies.length)
     for (const it of lines) {
-      assert.deepEqual([it['kind'], it['id']], ['token_data', bad.row])
+      assert.deepEqual([it['count'], it['values']], [1, [{ kind: 'token_data', id: bad.row }]])
     }
     assert.equal((await vault.call('GET', '/tokens', { key })).status, 200)
+  })
+
+  test('is one of at most twenty that the log names for one list', async () => {
+    const { vault, tokenize, revealKey } = await tokenStage()
+    await tokenize(Array.from({ length: 25 }, (_, n) => `secret ${n}`))
+    await damage(vault.world.store, vault.tenantId, isIn('tokens'))
+    const reply = await vault.call('GET', '/tokens?size=25', { key: revealKey })
+    assert.equal((reply.json()['data'] as Json[]).length, 25)
+    const [line, ...others] = logged(vault, 'value_unreadable')
+    assert.deepEqual(
+      [line!['count'], (line!['values'] as Json[]).length, others.length],
+      [25, 20, 0],
+    )
   })
 
   test('is 500 value_unreadable by id, in the proxy, in a payload and in arguments, and the log names it', async () => {
@@ -130,7 +143,7 @@ for (const { path, table, kind, body, invoke } of DEFINITIONS()) {
         [good, 'good', undefined],
         [bad, 'bad', { unreadable: true }],
       ])
-      assert.equal(logged(vault, 'value_unreadable')[0]!['kind'], kind)
+      assert.deepEqual(logged(vault, 'value_unreadable')[0]!['values'], [{ kind, id: bad }])
       for (const call of [
         () => vault.call('GET', `${path}/${bad}`, { key: vault.managementKey }),
         () => vault.call('PATCH', `${path}/${bad}`, patchOf(vault.managementKey)),
