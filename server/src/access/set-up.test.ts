@@ -107,9 +107,9 @@ test('checkRootKey() is not content with the right name', async () => {
   const world = stillWorld()
   await setUp(world, thinKeyProvider('root-a'), FIRST)
   const impostor = { ...thinKeyProvider('root-b'), id: 'root-a' }
-  await assert.rejects(checkRootKey(world.store, impostor), { code: 'root-key-other' })
+  await assert.rejects(checkRootKey(world.store, impostor), { code: 'root-key-damaged' })
   const liar = { ...thinKeyProvider('root-a'), unwrap: async () => new Uint8Array(32) }
-  await assert.rejects(checkRootKey(world.store, liar), { code: 'root-key-other' })
+  await assert.rejects(checkRootKey(world.store, liar), { code: 'root-key-damaged' })
 })
 
 test('setUp() hands the key to its caller alone', async () => {
