@@ -57,7 +57,11 @@ export interface PostgresInspection {
 /** Opens the database at `url` in a transaction that only reads. Rejects with a message for the operator. */
 export async function openPostgresInspection(url: string): Promise<PostgresInspection> {
   const settings = connectionSettings(url)
-  const client = await connectedTo(bounded(settings))
+  const client = await connectedTo({
+    ...bounded(settings),
+    // The checks between two queries may take longer than connections that hold locks may idle.
+    idle_in_transaction_session_timeout: 0,
+  })
   const ask: AskPostgres = async (text, values = []) =>
     (await client.query<PostgresRow>(text as string, values as unknown[])).rows
   try {

@@ -16,7 +16,7 @@ export interface SqliteInspection {
   /** The version of its tables, and the one that this program migrates to. */
   readonly version: number
   readonly knownVersion: number
-  /** Only for a database of this program's version. */
+  /** Only for a database of this program's version. Tenants and audit logs are those of one moment. */
   readonly readers: () => {
     readonly tenants: TenantReader
     readonly jobs: JobReader
@@ -43,35 +43,42 @@ export class Uninspectable extends Error {
  */
 export function openSqliteInspection(folder: string): SqliteInspection {
   const address = addressIn(folder)
+  const opened: DatabaseSync[] = []
+  const close = (): void => {
+    for (const it of opened) it.close()
+  }
   try {
-    const db = new DatabaseSync(address, {
-      readOnly: true,
-      enableDoubleQuotedStringLiterals: false,
-      allowExtension: false,
-      timeout: 2_000,
-    })
-    try {
-      db.enableDefensive(true)
-      db.exec('PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY; PRAGMA query_only = ON')
-      const version = Number(db.prepare('PRAGMA user_version').get()?.['user_version'])
-      return {
-        version,
-        knownVersion: knownVersion(),
-        readers: () => ({
-          tenants: tenantReader(db),
-          jobs: jobReader(db),
-          auditLog: auditLogReader(db),
-        }),
-        close: () => db.close(),
-      }
-    } catch (error) {
-      db.close()
-      throw error
+    // The reader of jobs has transactions of its own, so it has a connection of its own.
+    opened.push(openAt(address), openAt(address))
+    const [db, ofJobs] = opened as [DatabaseSync, DatabaseSync]
+    db.exec('BEGIN')
+    return {
+      version: Number(db.prepare('PRAGMA user_version').get()?.['user_version']),
+      knownVersion: knownVersion(),
+      readers: () => ({
+        tenants: tenantReader(db),
+        jobs: jobReader(ofJobs),
+        auditLog: auditLogReader(db),
+      }),
+      close,
     }
   } catch (cause) {
+    close()
     const reason = cause instanceof Error ? cause.message : String(cause)
     throw new Uninspectable(reason, isDamage(cause), { cause })
   }
+}
+
+function openAt(address: URL): DatabaseSync {
+  const db = new DatabaseSync(address, {
+    readOnly: true,
+    enableDoubleQuotedStringLiterals: false,
+    allowExtension: false,
+    timeout: 2_000,
+  })
+  db.enableDefensive(true)
+  db.exec('PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY; PRAGMA query_only = ON')
+  return db
 }
 
 /**

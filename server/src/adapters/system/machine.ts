@@ -1,6 +1,6 @@
 /** The machine that the program runs on, as its kernel reports it. */
 import { access, constants, readdir, readFile, stat, statfs } from 'node:fs/promises'
-import { networkInterfaces, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 
 export interface Machine {
   /** Epoch milliseconds. */
@@ -18,8 +18,6 @@ export interface Machine {
   readonly lockHolder: (path: string) => Promise<number | null>
   /** The folder of temporary files, and why no file can be created in it; null if one can. */
   readonly temporaryFolder: () => Promise<{ readonly path: string; readonly flaw: string | null }>
-  /** The addresses of the network interfaces. */
-  readonly addresses: () => readonly string[]
 }
 
 export interface DiskFigures {
@@ -77,7 +75,8 @@ export const LOCAL_MACHINE: Machine = {
     if (found === null) return null
     for (const line of locks.split('\n')) {
       const [, kind, , access, pid, file, first, last] = line.trim().split(/\s+/)
-      if (kind !== 'POSIX' || access !== 'WRITE' || `${first} ${last}` !== EXCLUSIVE) continue
+      const exclusive = Number(first) <= SHARED_FIRST && Number(last) >= SHARED_LAST
+      if (kind !== 'POSIX' || access !== 'WRITE' || !exclusive) continue
       // The device is not compared: some file systems report another one here than stat() does.
       if (file?.endsWith(`:${found.ino}`) === true) return Number(pid)
     }
@@ -92,12 +91,11 @@ export const LOCAL_MACHINE: Machine = {
       return { path, flaw: (error as NodeJS.ErrnoException).code ?? String(error) }
     }
   },
-  addresses: () =>
-    Object.values(networkInterfaces()).flatMap((it) => (it ?? []).map(({ address }) => address)),
 }
 
-/** The bytes that SQLite locks for exclusive use. Source: sqlite.org/fileformat2.html, "The Lock-Byte Page". */
-const EXCLUSIVE = `${2 ** 30 + 2} ${2 ** 30 + 511}`
+/** A write lock on these bytes is exclusive use of an SQLite file. Source: sqlite.org/fileformat2.html, "The Lock-Byte Page". */
+const SHARED_FIRST = 2 ** 30 + 2
+const SHARED_LAST = 2 ** 30 + 511
 
 async function readText(path: string): Promise<string | null> {
   return await readFile(path, 'latin1').catch(() => null)

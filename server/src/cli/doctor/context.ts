@@ -8,7 +8,7 @@ import type { PostgresFacts } from '../../adapters/postgres/inspection.ts'
 import { openSqliteInspection } from '../../adapters/sqlite/inspection.ts'
 import { findListener } from '../../adapters/system/control-socket.ts'
 import type { Machine } from '../../adapters/system/machine.ts'
-import type { Config, Environment } from '../../config.ts'
+import type { Config } from '../../config.ts'
 import type { JobReader } from '../../ports/jobs.ts'
 import type { AuditLogReader, TenantReader } from '../../ports/store.ts'
 import { rootKeyFileOf } from '../open-root-keys.ts'
@@ -17,7 +17,8 @@ import { openSandbox, type Sandbox } from './sandbox.ts'
 
 export interface DoctorContext {
   readonly config: Config
-  readonly environment: Environment
+  /** Variables with our prefix that are no settings. */
+  readonly unknownVariables: readonly string[]
   readonly machine: Machine
   readonly service: RunningService
   /** The database, of any version. Rejects with CheckSkipped if there is none or it cannot be read. */
@@ -59,7 +60,7 @@ interface Inspection extends OpenedDatabase {
 
 export interface ContextInput {
   readonly config: Config
-  readonly environment: Environment
+  readonly unknownVariables: readonly string[]
   readonly machine: Machine
   /** Where bubblewrap is; by default, where distributions install it. */
   readonly bubblewrap?: string
@@ -89,7 +90,10 @@ export async function openContext(
       return readers()
     }),
     rootKeys: once(() => readRootKeys(config, opened)),
-    sandbox: once(() => openSandbox(config, bubblewrap)),
+    sandbox: once(async () => {
+      if ((await machine.temporaryFolder()).flaw === null) return openSandbox(config, bubblewrap)
+      throw new CheckSkipped('its files have no place: see the check temporary-folder')
+    }),
   }
   const close = async (): Promise<void> => {
     const found = existsDatabase(config) ? await inspection().catch(() => null) : null

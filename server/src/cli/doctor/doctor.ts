@@ -1,8 +1,8 @@
 import { LOCAL_MACHINE } from '../../adapters/system/machine.ts'
-import { ConfigError, readConfig, type Config, type Environment } from '../../config.ts'
+import { ConfigError, readConfig, unknownVariables, type Config } from '../../config.ts'
 import type { CommandInput, RunCommand } from '../command.ts'
 import { CHECKS } from './checks.ts'
-import { failed } from './check.ts'
+import { failed, type Check } from './check.ts'
 import { openContext, type ContextInput } from './context.ts'
 import { renderJson, renderReport, statusOf } from './report.ts'
 import { runChecks, type CheckResult } from './run-checks.ts'
@@ -20,11 +20,14 @@ export const doctor: RunCommand = async ({ flags, out }) => {
   return status === 'failed' || (status === 'warning' && flags['strict'] !== undefined) ? 1 : 0
 }
 
-/** Runs every check that applies. */
-export async function diagnose(input: ContextInput): Promise<CheckResult[]> {
+/** Runs those of the checks that apply. */
+export async function diagnose(
+  input: ContextInput,
+  checks: readonly Check[] = CHECKS,
+): Promise<CheckResult[]> {
   const { context, close } = await openContext(input)
   try {
-    return await runChecks(CHECKS, input.config, context)
+    return await runChecks(checks, input.config, context)
   } finally {
     await close()
   }
@@ -40,6 +43,9 @@ async function resultsOf(flags: CommandInput['flags']): Promise<CheckResult[]> {
     const finding = failed(error.message, 'Correct this setting, then run symbolon doctor again.')
     return [{ name: 'settings', group: 'settings', ...finding }]
   }
-  const environment: Environment = givenVariables()
-  return await diagnose({ config, environment, machine: LOCAL_MACHINE })
+  return await diagnose({
+    config,
+    unknownVariables: unknownVariables(),
+    machine: LOCAL_MACHINE,
+  })
 }
