@@ -1,6 +1,6 @@
 /** Breaks a vault, asks `symbolon doctor`, follows its remedy, and asks again. */
 import assert from 'node:assert/strict'
-import { cpSync } from 'node:fs'
+import { cpSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { LOCAL_MACHINE, type Machine } from '../../src/adapters/system/machine.ts'
 import type { CheckStatus } from '../../src/cli/doctor/check.ts'
@@ -101,7 +101,11 @@ export interface Reported {
 }
 
 export async function runDoctor(variables: Variables, ...flags: string[]): Promise<Reported> {
-  const { status: exitCode, out, err } = await runSymbolon(['doctor', '--json', ...flags], {
+  const {
+    status: exitCode,
+    out,
+    err,
+  } = await runSymbolon(['doctor', '--json', ...flags], {
     ...variables,
   })
   assert.equal(err, '')
@@ -110,9 +114,10 @@ export async function runDoctor(variables: Variables, ...flags: string[]): Promi
 }
 
 /** A backup of the vault, and the remedy that needs it: restores it to a new folder, and returns the settings of that. */
-export async function backedUp(
-  { home, variables }: StoppedVault,
-): Promise<() => Promise<Variables>> {
+export async function backedUp({
+  home,
+  variables,
+}: StoppedVault): Promise<() => Promise<Variables>> {
   const [secret, file] = [join(home, 'backup.key'), join(home, 'backup.age')]
   const key = await runSymbolon(['backup', 'key', '--to', secret])
   const recipient = key.out.trim()
@@ -129,7 +134,8 @@ export async function backedUp(
 /** Copies a stopped vault, so that tests can break copies of one. */
 export function copyOf(t: Scope, { folder, home, apiKey }: StoppedVault): StoppedVault {
   const copy = temporaryFolder(t)
-  cpSync(folder, join(copy, 'data'), { recursive: true, mode: 0 })
+  mkdirSync(join(copy, 'data'), { mode: 0o700 })
+  cpSync(folder, join(copy, 'data'), { recursive: true })
   cpSync(join(home, 'root.key'), join(copy, 'root.key'))
   return { home: copy, folder: join(copy, 'data'), variables: variablesOf(copy), apiKey }
 }

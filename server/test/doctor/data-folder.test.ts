@@ -1,0 +1,230 @@
+/** Data folders and keys that are wrong: each is named, and its remedy works. */
+import assert from 'node:assert/strict'
+import {
+  appendFileSync,
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, describe, test, type TestContext } from 'node:test'
+import { writeMoveMark } from '../../src/adapters/sqlite/move-mark.ts'
+import { runSymbolon, startVault } from '../kit/running-vault.ts'
+import {
+  assertFound,
+  assertOk,
+  backedUp,
+  copyOf,
+  examine,
+  stoppedVault,
+  type StoppedVault,
+} from './doctor-stage.ts'
+
+/** Tests break copies of it. */
+const original = await stoppedVault({ after })
+const freshCopy = (t: TestContext): StoppedVault => copyOf(t, original)
+
+/** Removes the files that a remedy of the form `... rm -r a b.` names. */
+function followRemoval(remedy: string): void {
+  const files = /\brm -r (.+)\.$/.exec(remedy)![1]!.split(' ')
+  for (const it of files) rmSync(it, { recursive: true })
+}
+
+/** Runs a remedy of the form `Run chmod MODE FILES.`. */
+function followChmod(remedy: string): void {
+  const [, mode, files] = /^Run chmod (\d{4}|o-w) (.+)\.$/.exec(remedy)!
+  for (const it of files!.split(' '))
+    chmodSync(it, mode === 'o-w' ? 0o755 : Number.parseInt(mode!, 8))
+}
+
+describe('symbolon doctor on a data folder', () => {
+  test('folder-permissions: finds a folder that others may read', async (t) => {
+    const { folder, variables } = freshCopy(t)
+    chmodSync(folder, 0o755)
+    followChmod(
+      assertFound(await examine({ variables }), 'folder-permissions', 'failed', /chmod 0700/),
+    )
+    assertOk(await examine({ variables }), 'folder-permissions')
+  })
+
+  test('folder-permissions: finds a folder above it that everyone may write to', async (t) => {
+    const { home, variables } = freshCopy(t)
+    chmodSync(home, 0o777)
+    followChmod(
+      assertFound(await examine({ variables }), 'folder-permissions', 'failed', /chmod o-w/),
+    )
+    assertOk(await examine({ variables }), 'folder-permissions')
+  })
+
+  test('file-permissions: finds a database that others may read', async (t) => {
+    const { folder, variables } = freshCopy(t)
+    chmodSync(join(folder, 'symbolon.db'), 0o644)
+    followChmod(
+      assertFound(await examine({ variables }), 'file-permissions', 'failed', /chmod 0600 .*\.db/),
+    )
+    assertOk(await examine({ variables }), 'file-permissions')
+  })
+
+  for (const name of ['backup-copy-Ab12Cd', 'restoring']) {
+    test(`leftovers: finds the folder ${name} of a command that was killed`, async (t) => {
+      const { folder, variables } = freshCopy(t)
+      mkdirSync(join(folder, name))
+      writeFileSync(join(folder, name, 'symbolon.db'), 'copy')
+      followRemoval(assertFound(await examine({ variables }), 'leftovers', 'warning', /rm -r/))
+      assertOk(await examine({ variables }), 'leftovers')
+    })
+  }
+
+  test('leftovers: finds the socket of a service that was killed', async (t) => {
+    const { folder, variables } = freshCopy(t)
+    const service = await startVault(folder, variables)
+    await service.stop('SIGKILL')
+    const remedy = assertFound(await examine({ variables }), 'leftovers', 'warning', /rm -r/)
+    assert.match(remedy, /symbolon\.sock\.$/)
+    followRemoval(remedy)
+    assertOk(await examine({ variables }), 'leftovers')
+  })
+
+  for (const finished of [true, false]) {
+    test(`moved: finds a vault ${finished ? 'that was moved' : 'on its way'} to a database`, async (t) => {
+      const { folder, variables } = freshCopy(t)
+      writeMoveMark(folder, { id: 'move', finished })
+      const remedy = assertFound(
+        await examine({ variables }),
+        'moved',
+        'failed',
+        finished ? /Set SYMBOLON_DATABASE_URL/ : /Run symbolon migrate/,
+      )
+      rmSync(/remove (\S+)\.$/.exec(remedy)![1]!)
+      assertOk(await examine({ variables }), 'moved')
+    })
+  }
+})
+
+describe('symbolon doctor on keys', () => {
+  /** Breaks the root key file, finds the check failed, restores the file as the remedy says, and finds it fine. */
+  async function breakRootKey(
+    t: TestContext,
+    harm: (file: string) => void,
+    name: string,
+    expected: RegExp,
+  ): Promise<void> {
+    const { home, variables } = freshCopy(t)
+    const [file, copy] = [join(home, 'root.key'), join(home, 'copy.key')]
+    copyFileSync(file, copy)
+    harm(file)
+    const remedy = assertFound(await examine({ variables }), name, 'failed', expected)
+    if (remedy.startsWith('Run chmod')) followChmod(remedy)
+    else {
+      rmSync(file, { force: true })
+      copyFileSync(copy, file)
+      chmodSync(file, 0o400)
+    }
+    assertOk(await examine({ variables }), 'root-key-file', 'root-key', 'tenant-keys')
+  }
+
+  test('root-key-file: finds that it is missing', async (t) => {
+    await breakRootKey(t, (it) => rmSync(it), 'root-key-file', /restore its copy/)
+  })
+
+  test('root-key-file: finds one that was truncated', async (t) => {
+    const truncate = (it: string): void => truncateSync(it, 31)
+    await breakRootKey(t, truncate, 'root-key-file', /Restore .* 32 bytes/)
+  })
+
+  test('root-key-file: finds one that others may read', async (t) => {
+    await breakRootKey(t, (it) => chmodSync(it, 0o644), 'root-key-file', /^Run chmod 0400/)
+  })
+
+  test('root-key-file: finds a link', async (t) => {
+    const link = (it: string): void => {
+      rmSync(it)
+      symlinkSync('copy.key', it)
+    }
+    await breakRootKey(t, link, 'root-key-file', /regular file/)
+  })
+
+  test('root-key: finds the key of another vault', async (t) => {
+    const other = (it: string): void => writeFileSync(it, Buffer.alloc(32, 7), { mode: 0o600 })
+    await breakRootKey(t, other, 'root-key', /Set SYMBOLON_ROOT_KEY_FILE/)
+  })
+
+  test('no finding shows a byte of a key', async (t) => {
+    const { home, variables } = freshCopy(t)
+    appendFileSync(join(home, 'root.key'), 'canary')
+    const shown = JSON.stringify([...(await examine({ variables })).values()])
+    assert.doesNotMatch(shown, /canary/)
+  })
+
+  test('root-key-place: finds the root key beside the data', async (t) => {
+    const { home, folder, variables } = freshCopy(t)
+    copyFileSync(join(home, 'root.key'), join(folder, 'root.key'))
+    const beside = { ...variables, SYMBOLON_ROOT_KEY_FILE: '' }
+    const { SYMBOLON_ROOT_KEY_FILE: _file, ...unset } = beside
+    assertFound(
+      await examine({ variables: unset }),
+      'root-key-place',
+      'warning',
+      /set SYMBOLON_ROOT_KEY_FILE/,
+    )
+    rmSync(join(folder, 'root.key'))
+    assertOk(await examine({ variables }), 'root-key-place', 'root-key')
+  })
+
+  test('next-root-key: finds one that does not exist, and then one in use', async (t) => {
+    const { home, variables } = freshCopy(t)
+    const next = join(home, 'next.key')
+    const rotating = { ...variables, SYMBOLON_ROOT_KEY_NEXT_FILE: next }
+    assertFound(
+      await examine({ variables: rotating }),
+      'next-root-key',
+      'warning',
+      /Run symbolon keys rotate --root/,
+    )
+    assert.ok(!existsSync(next))
+    const rotated = await runSymbolon(['keys', 'rotate', '--root'], rotating)
+    assert.equal(rotated.status, 0, rotated.err)
+    assertFound(
+      await examine({ variables: rotating }),
+      'next-root-key',
+      'warning',
+      /Set SYMBOLON_ROOT_KEY_FILE to .*next\.key, unset SYMBOLON_ROOT_KEY_NEXT_FILE/,
+    )
+    const followed = await examine({ variables: { ...variables, SYMBOLON_ROOT_KEY_FILE: next } })
+    assert.ok(!followed.has('next-root-key'))
+    assertOk(followed, 'root-key-file', 'root-key', 'tenant-keys')
+  })
+
+  test('next-root-key: finds one that is given and was not switched to', async (t) => {
+    const { home, variables } = freshCopy(t)
+    const next = join(home, 'next.key')
+    writeFileSync(next, Buffer.alloc(32, 9), { mode: 0o400 })
+    const rotating = { ...variables, SYMBOLON_ROOT_KEY_NEXT_FILE: next }
+    assertFound(
+      await examine({ variables: rotating }),
+      'next-root-key',
+      'warning',
+      /or unset SYMBOLON_ROOT_KEY_NEXT_FILE/,
+    )
+    assert.ok(!(await examine({ variables })).has('next-root-key'))
+  })
+
+  test('tenant-keys: finds keys that were damaged, which a backup has as they were', async (t) => {
+    const vault = freshCopy(t)
+    const restore = await backedUp(vault)
+    const db = new DatabaseSync(join(vault.folder, 'symbolon.db'))
+    db.exec("UPDATE tenant_keys SET wrapped = zeroblob(69) WHERE purpose = 'fp'")
+    db.close()
+    const { variables } = vault
+    const found = await examine({ variables })
+    assertFound(found, 'tenant-keys', 'failed', /restore a backup \(symbolon restore\)/)
+    assertOk(found, 'root-key')
+    assertOk(await examine({ variables: await restore() }), 'tenant-keys')
+  })
+})
