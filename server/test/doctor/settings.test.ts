@@ -213,6 +213,14 @@ describe('symbolon doctor on a machine', () => {
       {},
     ],
   ]
+  const service = (open: number, limit: number) => ({
+    lockHolder: async () => 1,
+    openFiles: async () => ({ limit, open }),
+  })
+  cases.push(
+    ['open-files', 'failed', service(950, 1_000), /LimitNOFILE=65536/, service(950, 65_536)],
+    ['open-files', 'warning', service(50, 1_000), /LimitNOFILE=65536/, service(50, 65_536)],
+  )
   for (const [at, [name, status, wrong, remedy, right]] of cases.entries()) {
     test(`${name}: finds what is wrong (${at + 1}), and nothing once it is right`, async () => {
       assertFound(await examine({ variables, machine: wrong! }), name, status, remedy)

@@ -69,6 +69,8 @@ export async function openPostgresInspection(url: string): Promise<PostgresInspe
     await ask('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
     const remote = !isHere(settings.host ?? '')
     const facts = await factsOf(ask, { remote, encrypted: settings.ssl !== false })
+    // The readers expect it, and whether the service gets it is among the facts.
+    await ask('SET LOCAL bytea_output = hex')
     return {
       facts,
       version: await versionOf(ask),
