@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { cpSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { LOCAL_MACHINE, type Machine } from '../../src/adapters/system/machine.ts'
+import { LOCAL_MACHINE, type HostMachine } from '../../src/adapters/system/host-machine.ts'
 import type { CheckStatus } from '../../src/cli/doctor/check.ts'
 import { CHECKS } from '../../src/cli/doctor/checks.ts'
 import { diagnose } from '../../src/cli/doctor/doctor.ts'
@@ -10,20 +10,20 @@ import type { CheckResult } from '../../src/cli/doctor/run-checks.ts'
 import { readConfig, unknownVariables } from '../../src/config.ts'
 import { runSymbolon, temporaryFolder } from '../kit/running-vault.ts'
 
-export type Variables = Readonly<Record<string, string>>
+export type SettingVariables = Readonly<Record<string, string>>
 
 export interface StoppedVault {
   /** Holds the data folder, and what a test puts beside it. */
   readonly home: string
   readonly folder: string
-  readonly variables: Variables
+  readonly variables: SettingVariables
   readonly apiKey: string
 }
 
-type Scope = Parameters<typeof temporaryFolder>[0]
+type TestScope = Parameters<typeof temporaryFolder>[0]
 
 /** Creates a vault as an operator does who keeps the root key elsewhere: no check has anything to say about it. */
-export async function stoppedVault(t: Scope): Promise<StoppedVault> {
+export async function stoppedVault(t: TestScope): Promise<StoppedVault> {
   const home = temporaryFolder(t)
   const folder = join(home, 'data')
   const variables = variablesOf(home)
@@ -42,8 +42,8 @@ export function variablesOf(home: string): Record<string, string> {
 }
 
 export interface Examined {
-  readonly variables: Variables
-  readonly machine?: Partial<Machine>
+  readonly variables: SettingVariables
+  readonly machine?: Partial<HostMachine>
   readonly bubblewrap?: string
   /** Tests the sandbox too, which takes longer than everything else. */
   readonly sandbox?: true
@@ -100,7 +100,10 @@ export interface Reported {
   readonly checks: Map<string, CheckResult>
 }
 
-export async function runDoctor(variables: Variables, ...flags: string[]): Promise<Reported> {
+export async function runDoctor(
+  variables: SettingVariables,
+  ...flags: string[]
+): Promise<Reported> {
   const {
     status: exitCode,
     out,
@@ -117,7 +120,7 @@ export async function runDoctor(variables: Variables, ...flags: string[]): Promi
 export async function backedUp({
   home,
   variables,
-}: StoppedVault): Promise<() => Promise<Variables>> {
+}: StoppedVault): Promise<() => Promise<SettingVariables>> {
   const [secret, file] = [join(home, 'backup.key'), join(home, 'backup.age')]
   const key = await runSymbolon(['backup', 'key', '--to', secret])
   const recipient = key.out.trim()
@@ -132,7 +135,7 @@ export async function backedUp({
 }
 
 /** Copies a stopped vault, so that tests can break copies of one. */
-export function copyOf(t: Scope, { folder, home, apiKey }: StoppedVault): StoppedVault {
+export function copyOf(t: TestScope, { folder, home, apiKey }: StoppedVault): StoppedVault {
   const copy = temporaryFolder(t)
   mkdirSync(join(copy, 'data'), { mode: 0o700 })
   cpSync(folder, join(copy, 'data'), { recursive: true })

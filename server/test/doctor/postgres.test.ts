@@ -15,7 +15,7 @@ import {
   examine,
   runDoctor,
   variablesOf,
-  type Variables,
+  type SettingVariables,
 } from './doctor-stage.ts'
 
 // Of its own, and durable: the one that tests share has fsync off, which is a finding.
@@ -25,7 +25,7 @@ after(() => cluster.stop())
 /** A vault in a database that its user owns, as an operator sets it up. */
 interface DatabaseVault {
   readonly folder: string
-  readonly variables: Variables
+  readonly variables: SettingVariables
   /** The database as the superuser. */
   readonly admin: string
   readonly user: string

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import type { DiskFigures } from '../../src/adapters/system/machine.ts'
+import type { DiskFigures } from '../../src/adapters/system/host-machine.ts'
 import type { CheckResult } from '../../src/cli/doctor/run-checks.ts'
 import { readAuthorities } from '../../src/cli/read-authorities.ts'
 import { bareEnvironment } from '../kit/environment.ts'
@@ -19,6 +19,7 @@ import {
   variablesOf,
 } from './doctor-stage.ts'
 
+const BEHIND_MS = -2 * 60 * 60 * 1000
 const PROGRAM = fileURLToPath(new URL('../../bin/symbolon.cjs', import.meta.url))
 
 /** No test of this file changes it. */
@@ -229,7 +230,7 @@ describe('symbolon doctor on a machine', () => {
   }
 
   test('clock: finds one that is behind the newest audit event', async () => {
-    const behind = { now: () => Date.now() - 2 * 60 * 60 * 1000 }
+    const behind = { now: () => Date.now() + BEHIND_MS }
     const found = await examine({ variables, machine: behind })
     assertFound(found, 'clock', 'failed', /Set the clock/)
     assert.match(found.get('clock')!.message, /newest audit event/)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { after, describe, test } from 'node:test'
+import { after, describe, test, type TestContext } from 'node:test'
 import { sweepAuditLogs } from '../../src/audit/retention.ts'
 import { openWorld, type OpenWorld } from '../../src/cli/open-world.ts'
 import { Rotations } from '../../src/cli/rotations.ts'
@@ -18,7 +18,7 @@ import {
   examine,
   stoppedVault,
   type StoppedVault,
-  type Variables,
+  type SettingVariables,
 } from './doctor-stage.ts'
 
 const MINUTE_MS = 60_000
@@ -32,7 +32,7 @@ const later = (ms: number) => ({ now: () => Date.now() + ms })
 
 /** Does what a service does, in this process and with a clock that is ahead. */
 async function asService(
-  variables: Variables,
+  variables: SettingVariables,
   aheadMs: number,
   work: (opened: OpenWorld) => Promise<unknown>,
 ): Promise<void> {
@@ -93,7 +93,7 @@ describe('symbolon doctor on keys that are rotated', () => {
 
 describe('symbolon doctor on jobs', () => {
   /** A vault that invoked a reactor with a callback whose receiver answers `status`, until it is set otherwise. */
-  async function callingBack(t: Parameters<typeof copyOf>[0] & { name: string }, status: number) {
+  async function callingBack(t: TestContext, status: number) {
     let answer = status
     const received = Promise.withResolvers<void>()
     const receiver = await testDestination(

@@ -40,10 +40,10 @@ export async function probeHealth(host: string, port: number, timeoutMs: number)
 }
 
 function healthOf(status: number, text: string): Health {
-  if (/^\{"status":"ok","checks":\{/.test(text) && status === 200) {
+  if (status === 200 && text.startsWith('{"status":"ok","checks":{')) {
     return { kind: 'symbolon', ready: true }
   }
-  if (/^\{"status":"unavailable","checks":\{/.test(text) && status === 503) {
+  if (status === 503 && text.startsWith('{"status":"unavailable","checks":{')) {
     return { kind: 'symbolon', ready: false }
   }
   return { kind: 'other', answer: `HTTP status ${status}` }

@@ -7,7 +7,7 @@ import { RootKeys } from '../../adapters/local-keyring/root-keys.ts'
 import type { PostgresFacts } from '../../adapters/postgres/inspection.ts'
 import { openSqliteInspection } from '../../adapters/sqlite/inspection.ts'
 import { findListener } from '../../adapters/system/control-socket.ts'
-import type { Machine } from '../../adapters/system/machine.ts'
+import type { HostMachine } from '../../adapters/system/host-machine.ts'
 import type { Config } from '../../config.ts'
 import type { JobReader } from '../../ports/jobs.ts'
 import type { AuditLogReader, TenantReader } from '../../ports/store.ts'
@@ -19,10 +19,10 @@ export interface DoctorContext {
   readonly config: Config
   /** Variables with our prefix that are no settings. */
   readonly unknownVariables: readonly string[]
-  readonly machine: Machine
-  readonly service: RunningService
+  readonly machine: HostMachine
+  readonly service: ServiceState
   /** The database, of any version. Rejects with CheckSkipped if there is none or it cannot be read. */
-  readonly database: () => Promise<OpenedDatabase>
+  readonly database: () => Promise<InspectedDatabase>
   /** The content of a database of this program's version. Rejects with CheckSkipped. */
   readonly vault: () => Promise<VaultReaders>
   /** The root keys of the settings. Rejects with CheckSkipped. */
@@ -31,7 +31,7 @@ export interface DoctorContext {
   readonly sandbox: () => Promise<Sandbox>
 }
 
-export interface RunningService {
+export interface ServiceState {
   /** Whether a process uses the data folder. */
   readonly running: boolean
   /** Its process id; null if none is known. */
@@ -39,7 +39,7 @@ export interface RunningService {
   readonly socket: 'listening' | 'abandoned' | 'absent'
 }
 
-export interface OpenedDatabase {
+export interface InspectedDatabase {
   readonly version: number
   readonly knownVersion: number
   /** Null on SQLite. */
@@ -53,7 +53,7 @@ export interface VaultReaders {
 }
 
 /** The part of an inspection that both adapters have. */
-interface Inspection extends OpenedDatabase {
+interface Inspection extends InspectedDatabase {
   readonly readers: () => VaultReaders
   readonly close: () => void | Promise<void>
 }
@@ -61,7 +61,7 @@ interface Inspection extends OpenedDatabase {
 export interface ContextInput {
   readonly config: Config
   readonly unknownVariables: readonly string[]
-  readonly machine: Machine
+  readonly machine: HostMachine
   /** Where bubblewrap is; by default, where distributions install it. */
   readonly bubblewrap?: string
 }
@@ -139,7 +139,7 @@ async function readRootKeys(config: Config, opened: () => Promise<Inspection>): 
   }
 }
 
-async function findService(folder: string, machine: Machine): Promise<RunningService> {
+async function findService(folder: string, machine: HostMachine): Promise<ServiceState> {
   const pid = await machine.lockHolder(join(folder, 'symbolon.lock'))
   const socket = await findListener(folder).catch(() => 'absent' as const)
   return { running: pid !== null || socket === 'listening', pid, socket }

@@ -1,4 +1,4 @@
-import { LOCAL_MACHINE } from '../../adapters/system/machine.ts'
+import { LOCAL_MACHINE } from '../../adapters/system/host-machine.ts'
 import { ConfigError, readConfig, unknownVariables, type Config } from '../../config.ts'
 import type { CommandInput, RunCommand } from '../command.ts'
 import { CHECKS } from './checks.ts'

@@ -30,7 +30,7 @@ export const KEY_CHECKS: readonly Check[] = [
         return ok('The root key is kept away from the data.')
       }
       return warning(
-        'The root key is in the data folder: whoever copies the folder can read everything in it.',
+        'The root key is in the data folder, so a copy of the folder can be decrypted.',
         'For production stop the service, move the key to another volume, and set SYMBOLON_ROOT_KEY_FILE to its path; ' +
           'for development this is fine.',
       )

@@ -9,7 +9,7 @@ const BITS_MIN = { 4: 8, 6: 16 } as const
 /** The address that clouds answer with the credentials of the machine. */
 const METADATA = parseIpAddress('169.254.169.254')!
 
-/** Who reaches the service, and whom it reaches. */
+/** The addresses that the service listens on, and those it may call. */
 export const NETWORK_CHECKS: readonly Check[] = [
   {
     name: 'listen-address',
@@ -28,7 +28,7 @@ export const NETWORK_CHECKS: readonly Check[] = [
       }
       if (setting === 'SYMBOLON_METRICS_HOST') {
         return warning(
-          `The metrics, which need no key, can be read by whatever reaches ${host}.`,
+          `The metrics, which need no key, are open to every program that reaches ${host}.`,
           'Set SYMBOLON_METRICS_HOST to localhost, or let only Prometheus reach it.',
         )
       }

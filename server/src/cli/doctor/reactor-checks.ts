@@ -11,8 +11,8 @@ export const REACTOR_CHECKS: readonly Check[] = [
         return failed(
           `No reactor can run at the level ${reactorLevel}: ${flaw}.`,
           reactorLevel === 'hardened'
-            ? 'Provide what is missing, such as the package bubblewrap, or set SYMBOLON_REACTOR_LEVEL to jail.'
-            : 'Provide what is missing; without reactors, nothing needs to be done.',
+            ? 'Provide the missing part, such as the package bubblewrap, or set SYMBOLON_REACTOR_LEVEL to jail.'
+            : 'Provide the missing part; if you use no reactors, ignore this.',
         )
       }
       if (reactorLevel !== 'portable') {

@@ -43,22 +43,21 @@ async function checkService({ config, service }: DoctorContext): Promise<Finding
 }
 
 function findingOfRunning(health: Health, holds: string, place: string): Finding {
-  switch (health.kind) {
-    case 'symbolon':
-      if (health.ready) return ok(`${holds}, and a service at ${place} is ready.`)
-      return failed(`${holds}, and the service at ${place} is not ready.`, READ_THE_LOG)
-    case 'nothing':
-      return failed(
-        `${holds}, and nothing listens at ${place}.`,
-        'Run symbolon doctor with the host and port of the service (SYMBOLON_HOST, SYMBOLON_PORT); ' +
-          'if it listens nowhere, it is another command, such as symbolon init: wait for its end.',
-      )
-    case 'other':
-      return failed(
-        `${holds}, and ${place} answers with ${health.answer}.`,
-        `${READ_THE_LOG} If another program listens there, set SYMBOLON_PORT to the port of the service.`,
-      )
+  if (health.kind === 'symbolon') {
+    if (health.ready) return ok(`${holds}, and a service at ${place} is ready.`)
+    return failed(`${holds}, and the service at ${place} is not ready.`, READ_THE_LOG)
   }
+  if (health.kind === 'other') {
+    return failed(
+      `${holds}, and ${place} answers with ${health.answer}.`,
+      `${READ_THE_LOG} If another program listens there, set SYMBOLON_PORT to the port of the service.`,
+    )
+  }
+  return failed(
+    `${holds}, and nothing listens at ${place}.`,
+    'Run symbolon doctor with the host and port of the service (SYMBOLON_HOST, SYMBOLON_PORT); ' +
+      'if it listens nowhere, it is another command, such as symbolon init: wait for its end.',
+  )
 }
 
 /** Tries any port of the address, so as not to be in the way of a service that starts now. Returns null if that works. */

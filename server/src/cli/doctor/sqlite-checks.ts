@@ -76,7 +76,7 @@ async function checkLog({ config, service }: DoctorContext): Promise<Finding> {
   const size = `${Math.ceil(bytes / MiB)} MiB`
   if (bytes > LOG_BYTES_MAX) {
     return warning(
-      `The write-ahead log has grown to ${size}: something has read for long, or copying it to the database fails.`,
+      `The write-ahead log has grown to ${size}: a long read, or a failure, keeps it from being copied to the database.`,
       service.running
         ? 'End other programs that have symbolon.db open; if it stays, restart the service.'
         : 'Start the service (symbolon serve), which copies it to the database.',

@@ -16,7 +16,7 @@ const STUCK_MS = 10 * JOB_GRACE_MS
 /** Dead letters of a tenant that are counted; ours. */
 const DEAD_LETTERS_MAX = 1_000
 
-/** Work that waits for somebody. */
+/** Rotations, dead letters and jobs that wait for the operator. */
 export const WORK_CHECKS: readonly Check[] = [
   { name: 'key-rotations', group: 'work', run: checkRotations },
   { name: 'key-age', group: 'work', run: checkKeyAge },

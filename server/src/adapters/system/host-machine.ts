@@ -2,7 +2,7 @@
 import { access, constants, readdir, readFile, stat, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 
-export interface Machine {
+export interface HostMachine {
   /** Epoch milliseconds. */
   readonly now: () => number
   /** Numeric id of the user that this process runs as; null where there is none. */
@@ -41,7 +41,7 @@ export interface OpenFileFigures {
 }
 
 /** This machine. Everything that only Linux reports is unknown elsewhere. */
-export const LOCAL_MACHINE: Machine = {
+export const LOCAL_MACHINE: HostMachine = {
   now: () => Date.now(),
   user: process.geteuid?.() ?? null,
   nodeVersion: process.versions.node,
