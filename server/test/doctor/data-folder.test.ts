@@ -17,6 +17,7 @@ import { after, describe, test, type TestContext } from 'node:test'
 import { writeMoveMark } from '../../src/adapters/sqlite/move-mark.ts'
 import { runSymbolon, startVault } from '../kit/running-vault.ts'
 import {
+  assertAlone,
   assertFound,
   assertOk,
   backedUp,
@@ -119,7 +120,9 @@ describe('symbolon doctor on keys', () => {
     const [file, copy] = [join(home, 'root.key'), join(home, 'copy.key')]
     copyFileSync(file, copy)
     harm(file)
-    const remedy = assertFound(await examine({ variables }), name, 'failed', expected)
+    const found = await examine({ variables })
+    const remedy = assertFound(found, name, 'failed', expected)
+    assertAlone(found, name)
     if (remedy.startsWith('Run chmod')) followChmod(remedy)
     else {
       rmSync(file, { force: true })
@@ -215,6 +218,20 @@ describe('symbolon doctor on keys', () => {
     assert.ok(!(await examine({ variables })).has('next-root-key'))
   })
 
+  test('tenant-keys: finds that no tenant is left, until one is made', async (t) => {
+    const { folder, apiKey, variables } = freshCopy(t)
+    const service = await startVault(folder, variables)
+    const deleted = await fetch(`${service.url}/tenants/self`, {
+      method: 'DELETE',
+      headers: { 'BT-API-KEY': apiKey },
+    })
+    assert.equal(deleted.status, 204)
+    await service.stop()
+    assertFound(await examine({ variables }), 'tenant-keys', 'warning', /run symbolon init/)
+    assert.equal((await runSymbolon(['init'], variables)).status, 0)
+    assertOk(await examine({ variables }), 'tenant-keys', 'audit-chain')
+  })
+
   test('tenant-keys: finds keys that were damaged, which a backup has as they were', async (t) => {
     const vault = freshCopy(t)
     const restore = await backedUp(vault)
@@ -224,6 +241,7 @@ describe('symbolon doctor on keys', () => {
     const { variables } = vault
     const found = await examine({ variables })
     assertFound(found, 'tenant-keys', 'failed', /restore a backup \(symbolon restore\)/)
+    assertAlone(found, 'tenant-keys')
     assertOk(found, 'root-key')
     assertOk(await examine({ variables: await restore() }), 'tenant-keys')
   })

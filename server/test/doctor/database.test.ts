@@ -39,7 +39,11 @@ async function breakAndRestore(
   const restore = await backedUp(vault)
   harm(vault)
   const { variables } = vault
-  assertFound(await examine({ variables }), name, 'failed', /symbolon restore/)
+  const found = await examine({ variables })
+  assertFound(found, name, 'failed', /symbolon restore/)
+  for (const it of found.values()) {
+    if (it.status === 'failed') assert.match(it.remedy!, /symbolon restore/, it.message)
+  }
   const restored = await restore()
   assertOk(
     await examine({ variables: restored }),

@@ -77,6 +77,16 @@ export function assertFound(
   return found.remedy!
 }
 
+/** Asserts that no other check fails: one cause is reported once, and what depends on it is skipped. */
+export function assertAlone(results: Map<string, CheckResult>, name: string): void {
+  const failures = [...results.values()].filter((it) => it.status === 'failed')
+  assert.deepEqual(
+    failures.map((it) => it.name),
+    [name],
+    failures.map((it) => it.message).join('\n'),
+  )
+}
+
 export function assertOk(results: Map<string, CheckResult>, ...names: readonly string[]): void {
   for (const it of names) {
     const found = results.get(it)

@@ -9,6 +9,7 @@ import { startCluster } from '../kit/postgres/cluster.ts'
 import { query } from '../kit/postgres/test-database.ts'
 import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
 import {
+  assertAlone,
   assertFound,
   assertHealthy,
   assertOk,
@@ -98,6 +99,7 @@ function breaks(
       found = await examine({ variables })
       return found.get(name)?.status !== 'ok'
     })
+    if (status === 'failed') assertAlone(found, name)
     await execute(admin, sqlOf(assertFound(found, name, status, remedy)))
     await until(async () => (await examine({ variables })).get(name)?.status === 'ok')
     assertOk(await examine({ variables }), name)
@@ -180,6 +182,13 @@ describe('symbolon doctor on PostgreSQL', () => {
     'failed',
     'a table that the user may not write',
     ({ user }) => `REVOKE INSERT ON tokens FROM ${user}`,
+    /GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES/,
+  )
+  breaks(
+    'writable',
+    'failed',
+    'a table that the user may not even read',
+    ({ user }) => `REVOKE ALL ON tenants FROM ${user}`,
     /GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES/,
   )
   breaks(
@@ -285,6 +294,7 @@ describe('symbolon doctor on PostgreSQL', () => {
       const wrong = { ...variables, SYMBOLON_DATABASE_URL: address.href }
       const found = await examine({ variables: wrong })
       assertFound(found, 'database', 'failed', remedy)
+      assertAlone(found, 'database')
       for (const it of asked) assert.equal(found.get(it)?.status, 'skipped', it)
       assert.doesNotMatch(JSON.stringify([...found.values()]), /canary/)
       assertOk(await examine({ variables }), 'database')

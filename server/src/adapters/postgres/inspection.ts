@@ -62,15 +62,28 @@ export async function openPostgresInspection(url: string): Promise<PostgresInspe
     // The checks between two queries may take longer than connections that hold locks may idle.
     idle_in_transaction_session_timeout: 0,
   })
-  const ask: AskPostgres = async (text, values = []) =>
-    (await client.query<PostgresRow>(text as string, values as unknown[])).rows
+  let reading = false
+  const begin = async (): Promise<void> => {
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+    // The readers expect it, and whether the service gets it is among the facts.
+    if (reading) await client.query('SET LOCAL bytea_output = hex')
+  }
+  const ask: AskPostgres = async (text, values = []) => {
+    try {
+      return (await client.query<PostgresRow>(text as string, values as unknown[])).rows
+    } catch (error) {
+      // Otherwise one failure would fail every later query.
+      await client.query('ROLLBACK').then(begin, () => {})
+      throw error
+    }
+  }
   try {
-    // Settings that would forbid this transaction to the service do not forbid it to read.
-    await ask('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+    await begin()
     const remote = !isHere(settings.host ?? '')
     const facts = await factsOf(ask, { remote, encrypted: settings.ssl !== false })
-    // The readers expect it, and whether the service gets it is among the facts.
-    await ask('SET LOCAL bytea_output = hex')
+    await client.query('COMMIT')
+    reading = true
+    await begin()
     return {
       facts,
       version: await versionOf(ask),

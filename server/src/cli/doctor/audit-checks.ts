@@ -1,10 +1,9 @@
-import { LocalKeyring } from '../../adapters/local-keyring/local-keyring.ts'
+import { isDamage } from '../../adapters/sqlite/unusable-database.ts'
 import { SystemClock } from '../../adapters/system/system-clock.ts'
-import { SystemRandom } from '../../adapters/system/system-random.ts'
 import { flawOfNewest } from '../../audit/verification.ts'
 import { AUDIT_CHECKPOINT_LAG_MS_MAX, AUDIT_SWEEP_MS } from '../../base/limits.ts'
 import { timeOfAuditEvent } from '../../ports/audit-log.ts'
-import { failed, ok, warning, type Check, type Finding } from './check.ts'
+import { CheckSkipped, failed, ok, warning, type Check, type Finding } from './check.ts'
 import type { DoctorContext } from './context.ts'
 
 /** The time for this, in milliseconds; with very many tenants, the rest is left out. Ours. */
@@ -17,14 +16,19 @@ export const AUDIT_CHECKS: readonly Check[] = [
   { name: 'audit-retention', group: 'audit log', run: checkRetention },
 ]
 
-async function checkNewest({ vault, rootKeys }: DoctorContext): Promise<Finding> {
-  const [{ tenants, auditLog }, provider] = [await vault(), await rootKeys()]
+async function checkNewest({ vault, keyring: open }: DoctorContext): Promise<Finding> {
+  const [{ tenants, auditLog }, keyring] = [await vault(), await open()]
   const clock = new SystemClock()
-  const keyring = new LocalKeyring(provider, new SystemRandom(), (id) => tenants.keys(id))
   const since = clock.elapsed()
   let count = 0
   for (const id of await tenants.ids()) {
     if (clock.elapsed() - since > TENANTS_MS_MAX) break
+    try {
+      await keyring.open(id)
+    } catch (error) {
+      if (isDamage(error)) throw error
+      throw new CheckSkipped(`the keys of tenant ${id} do not open: see the check tenant-keys`)
+    }
     const flaw = await flawOfNewest({ keyring, store: { auditLog } }, id)
     if (flaw !== null) {
       return failed(

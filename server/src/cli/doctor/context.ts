@@ -1,13 +1,16 @@
 /** The context of the checks: settings, machine, and the store and the root key, each opened once, and only to read. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { checkRootKey } from '../../access/root-key-check.ts'
 import { FileKeyProvider } from '../../adapters/local-keyring/file-key-provider.ts'
 import { hasRootKey } from '../../adapters/local-keyring/root-key-file.ts'
+import { LocalKeyring } from '../../adapters/local-keyring/local-keyring.ts'
 import { RootKeys } from '../../adapters/local-keyring/root-keys.ts'
 import type { PostgresFacts } from '../../adapters/postgres/inspection.ts'
 import { openSqliteInspection } from '../../adapters/sqlite/inspection.ts'
 import { findListener } from '../../adapters/system/control-socket.ts'
 import type { HostMachine } from '../../adapters/system/host-machine.ts'
+import { SystemRandom } from '../../adapters/system/system-random.ts'
 import type { Config } from '../../config.ts'
 import type { JobReader } from '../../ports/jobs.ts'
 import type { AuditLogReader, TenantReader } from '../../ports/store.ts'
@@ -21,12 +24,16 @@ export interface DoctorContext {
   readonly unknownVariables: readonly string[]
   readonly machine: HostMachine
   readonly service: ServiceState
-  /** The database, of any version. Rejects with CheckSkipped if there is none or it cannot be read. */
+  /** Opens the database, of any version. Rejects with the reason, or with CheckSkipped if there is none yet. */
+  readonly openDatabase: () => Promise<InspectedDatabase>
+  /** The same, for the checks that leave its failure to the check `database`. Rejects with CheckSkipped. */
   readonly database: () => Promise<InspectedDatabase>
   /** The content of a database of this program's version. Rejects with CheckSkipped. */
   readonly vault: () => Promise<VaultReaders>
   /** The root keys of the settings. Rejects with CheckSkipped. */
   readonly rootKeys: () => Promise<RootKeys>
+  /** The keys of tenants, under the root key that the data was set up with. Rejects with CheckSkipped. */
+  readonly keyring: () => Promise<LocalKeyring>
   /** Tests the sandbox of reactors, once. */
   readonly sandbox: () => Promise<Sandbox>
 }
@@ -72,24 +79,23 @@ export async function openContext(
 ): Promise<{ readonly context: DoctorContext; readonly close: () => Promise<void> }> {
   const { config, machine, bubblewrap } = input
   const inspection = once(() => inspect(config))
-  const opened = async (): Promise<Inspection> => {
-    const found = await inspection().catch(() => null)
-    if (found !== null) return found
-    throw new CheckSkipped('the database cannot be read: see the check database')
-  }
+  const openDatabase = async (): Promise<Inspection> =>
+    existsDatabase(config) ? await inspection() : await absent()
+  const database = async (): Promise<Inspection> =>
+    await openDatabase().catch((error: unknown) => {
+      if (error instanceof CheckSkipped) throw error
+      throw new CheckSkipped('the database cannot be read: see the check database')
+    })
+  const vault = once(async () => readersOf(await database()))
+  const rootKeys = once(() => readRootKeys(config, vault))
   const context: DoctorContext = {
     ...input,
     service: await findService(config.dataDir, machine),
-    database: async () => await (existsDatabase(config) ? inspection() : absent()),
-    vault: once(async () => {
-      if (!existsDatabase(config)) return await absent()
-      const { version, knownVersion, readers } = await opened()
-      if (version !== knownVersion) {
-        throw new CheckSkipped('the database is of another version: see the check schema-version')
-      }
-      return readers()
-    }),
-    rootKeys: once(() => readRootKeys(config, opened)),
+    openDatabase,
+    database,
+    vault,
+    rootKeys,
+    keyring: once(async () => await keyringOf(await vault(), await rootKeys())),
     sandbox: once(async () => {
       if ((await machine.temporaryFolder()).flaw === null) return openSandbox(config, bubblewrap)
       throw new CheckSkipped('its files have no place: see the check temporary-folder')
@@ -120,23 +126,37 @@ async function inspect({ databaseUrl, dataDir }: Config): Promise<Inspection> {
   return await openPostgresInspection(databaseUrl)
 }
 
+function readersOf({ version, knownVersion, facts, readers }: Inspection): VaultReaders {
+  if (version !== knownVersion) {
+    throw new CheckSkipped('the database is of another version: see the check schema-version')
+  }
+  if (facts !== null && facts.forbiddenTables.length > 0) {
+    throw new CheckSkipped('some tables cannot be read: see the check writable')
+  }
+  return readers()
+}
+
 /** Like openRootKeys(), but creates nothing. */
-async function readRootKeys(config: Config, opened: () => Promise<Inspection>): Promise<RootKeys> {
+async function readRootKeys(config: Config, vault: () => Promise<VaultReaders>): Promise<RootKeys> {
+  const { tenants } = await vault()
+  const next = config.rootKeyNextFile
   try {
-    const next = config.rootKeyNextFile
-    const files = [rootKeyFileOf(config)]
-    if (next !== null && (await hasRootKey(next))) files.push(next)
-    const [first, ...others] = await Promise.all(
-      files.map((it) => FileKeyProvider.open(it, { createIfMissing: false })),
-    )
-    const found = existsDatabase(config) ? await opened() : null
-    const readable = found !== null && found.version === found.knownVersion
-    const installed = readable ? await found.readers().tenants.rootKeyCheck() : null
-    return new RootKeys([first!, ...others], installed?.id ?? null)
-  } catch (error) {
-    if (error instanceof CheckSkipped) throw error
+    const first = await FileKeyProvider.open(rootKeyFileOf(config), { createIfMissing: false })
+    const others =
+      next !== null && (await hasRootKey(next))
+        ? [await FileKeyProvider.open(next, { createIfMissing: false })]
+        : []
+    return new RootKeys([first, ...others], (await tenants.rootKeyCheck())?.id ?? null)
+  } catch {
     throw new CheckSkipped('the root key cannot be read: see the check root-key-file')
   }
+}
+
+async function keyringOf({ tenants }: VaultReaders, provider: RootKeys): Promise<LocalKeyring> {
+  await checkRootKey({ tenants }, provider).catch(() => {
+    throw new CheckSkipped('the root key is not the one of the data: see the check root-key')
+  })
+  return new LocalKeyring(provider, new SystemRandom(), (id) => tenants.keys(id))
 }
 
 async function findService(folder: string, machine: HostMachine): Promise<ServiceState> {

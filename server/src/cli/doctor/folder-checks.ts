@@ -13,8 +13,8 @@ const FREE_FILES_MIN = 100
 
 /** The data folder: its disk, its permissions, and what was left in it. */
 export const FOLDER_CHECKS: readonly Check[] = [
-  { name: 'disk-space', group: 'data folder', run: checkDiskSpace },
-  { name: 'inodes', group: 'data folder', run: checkInodes },
+  { name: 'disk-space', group: 'data folder', applies: usesSqlite, run: checkDiskSpace },
+  { name: 'inodes', group: 'data folder', applies: usesSqlite, run: checkInodes },
   { name: 'file-system', group: 'data folder', run: checkFileSystem },
   { name: 'folder-permissions', group: 'data folder', run: checkFolder },
   { name: 'file-permissions', group: 'data folder', run: checkFiles },
@@ -32,7 +32,7 @@ async function checkDiskSpace({ config, machine }: DoctorContext): Promise<Findi
       'Free some space on that disk, or move the data folder to a larger one while the service is stopped.',
     )
   }
-  if (config.databaseUrl === null && freeBytes < used + FREE_BYTES_MIN) {
+  if (freeBytes < used + FREE_BYTES_MIN) {
     return warning(
       `${free} are free, and the database takes ${mebibytes(used)}: symbolon backup has no room for its copy.`,
       `Free some space: a backup needs ${mebibytes(used)} in ${config.dataDir}.`,
@@ -136,7 +136,6 @@ async function checkFiles({ config: { dataDir }, machine }: DoctorContext): Prom
     const { mode, uid } = lstatSync(path)
     if ((mode & 0o077) !== 0) open.push(path)
     else if ((mode & 0o600) !== 0o600) unusable.push(path)
-    // The service opens files of root only for root.
     if (uid !== owner) foreign.push(path)
   }
   if (foreign.length > 0) {

@@ -5,9 +5,8 @@ import { checkRootKey } from '../../access/root-key-check.ts'
 import { FileKeyProvider } from '../../adapters/local-keyring/file-key-provider.ts'
 import { hasRootKey } from '../../adapters/local-keyring/root-key-file.ts'
 import { parseCertificates } from '../../adapters/egress/trust.ts'
-import { LocalKeyring } from '../../adapters/local-keyring/local-keyring.ts'
+import { isDamage } from '../../adapters/sqlite/unusable-database.ts'
 import { SystemClock } from '../../adapters/system/system-clock.ts'
-import { SystemRandom } from '../../adapters/system/system-random.ts'
 import type { Config } from '../../config.ts'
 import { rootKeyFileOf } from '../open-root-keys.ts'
 import { readAuthorities } from '../read-authorities.ts'
@@ -122,11 +121,16 @@ async function checkNextRootKey({ config, vault, rootKeys }: DoctorContext): Pro
   )
 }
 
-async function checkTenantKeys({ vault, rootKeys }: DoctorContext): Promise<Finding> {
-  const [{ tenants }, provider] = [await vault(), await rootKeys()]
+async function checkTenantKeys({ vault, keyring: open }: DoctorContext): Promise<Finding> {
+  const [{ tenants }, keyring] = [await vault(), await open()]
   const clock = new SystemClock()
-  const keyring = new LocalKeyring(provider, new SystemRandom(), (id) => tenants.keys(id))
   const ids = await tenants.ids()
+  if (ids.length === 0) {
+    return warning(
+      'The vault has no tenant, so there is no key that could call it.',
+      'Stop the service, run symbolon init, and start the service again.',
+    )
+  }
   const since = clock.elapsed()
   const closed: string[] = []
   let opened = 0
@@ -135,7 +139,8 @@ async function checkTenantKeys({ vault, rootKeys }: DoctorContext): Promise<Find
     try {
       await keyring.open(id)
       opened++
-    } catch {
+    } catch (error) {
+      if (isDamage(error)) throw error
       closed.push(id)
     }
     keyring.forget(id)
@@ -144,8 +149,7 @@ async function checkTenantKeys({ vault, rootKeys }: DoctorContext): Promise<Find
   if (closed.length > 0) {
     return failed(
       `The root key does not open the keys of ${closed.length} of ${ids.length} tenants, such as ${closed[0]}.`,
-      `${RIGHT_KEY} If the root key is right, the keys are damaged: restore a backup (symbolon restore); ` +
-        'symbolon verify finds everything that is.',
+      'The keys are damaged: restore a backup (symbolon restore); symbolon verify finds everything that is.',
     )
   }
   if (opened < ids.length) return ok(`The keys of ${opened} of ${ids.length} tenants were opened.`)

@@ -76,5 +76,5 @@ for (const [name, status, facts, remedy] of CASES) {
 async function findingOf(name: string, facts: PostgresFacts) {
   const database = async () => ({ version: 1, knownVersion: 1, facts })
   const check = POSTGRES_CHECKS.find((it) => it.name === name)!
-  return await check.run({ database } as unknown as DoctorContext)
+  return await check.run({ database, openDatabase: database } as unknown as DoctorContext)
 }

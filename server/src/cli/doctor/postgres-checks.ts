@@ -1,14 +1,6 @@
 import { STATEMENT_MS_MAX } from '../../adapters/postgres/database.ts'
 import type { PostgresFacts } from '../../adapters/postgres/inspection.ts'
-import {
-  CheckSkipped,
-  failed,
-  ok,
-  usesPostgres,
-  warning,
-  type Check,
-  type Finding,
-} from './check.ts'
+import { failed, ok, usesPostgres, warning, type Check, type Finding } from './check.ts'
 import { reasonOf } from './run-checks.ts'
 
 /** The oldest version whose features suffice. Source: docs/operate/postgres.md. */
@@ -20,9 +12,9 @@ export const POSTGRES_CHECKS: readonly Check[] = [
     name: 'database',
     group: 'database',
     applies: usesPostgres,
-    run: async ({ database }) => {
+    run: async ({ openDatabase }) => {
       try {
-        const { facts } = await database()
+        const { facts } = await openDatabase()
         return reachedBy(facts!)
       } catch (error) {
         const reason = error instanceof Error ? reasonOf(error) : String(error)
@@ -170,9 +162,7 @@ function about(name: string, judge: (facts: PostgresFacts) => Finding): Check {
     group: 'database',
     applies: usesPostgres,
     run: async ({ database }) => {
-      const { facts } = await database().catch(() => {
-        throw new CheckSkipped('the database cannot be reached: see the check database')
-      })
+      const { facts } = await database()
       return judge(facts!)
     },
   }

@@ -1,3 +1,4 @@
+import { isDamage } from '../../adapters/sqlite/unusable-database.ts'
 import type { Config } from '../../config.ts'
 import { CheckSkipped, failed, type Check, type CheckGroup, type Finding } from './check.ts'
 import type { DoctorContext } from './context.ts'
@@ -35,6 +36,7 @@ async function findingOf(check: Check, context: DoctorContext): Promise<Finding>
       return { status: 'skipped', message: `Not checked: ${error.message}.`, remedy: null }
     }
     const reason = error instanceof Error ? reasonOf(error) : String(error)
+    if (isDamage(error)) return failed(`The database is damaged: ${reason}.`, RESTORE_DAMAGED)
     return failed(`The check itself failed: ${reason}.`, CRASHED)
   } finally {
     clearTimeout(timer)
@@ -59,6 +61,11 @@ export function reasonOf(error: Error): string {
   }
   return messages.join(': ').replace(/\.$/, '')
 }
+
+/** The remedy for a damaged database. */
+export const RESTORE_DAMAGED =
+  'Stop the service and copy the data folder to another disk as it is. Restore the newest good backup to a new folder ' +
+  '(symbolon restore) and set SYMBOLON_DATA_DIR to that; symbolon verify finds the values in it that do not decrypt.'
 
 const CRASHED =
   'Run symbolon doctor as the user of the service, with its settings; if that changes nothing, report the message.'

@@ -6,7 +6,7 @@ import { MiB } from '../../base/limits.ts'
 import { CheckSkipped, failed, ok, usesSqlite, warning, type Check, type Finding } from './check.ts'
 import { existsDatabase, type DoctorContext } from './context.ts'
 import { databaseBytes } from './folder-checks.ts'
-import { reasonOf } from './run-checks.ts'
+import { reasonOf, RESTORE_DAMAGED } from './run-checks.ts'
 
 /** The time for reading every page, in milliseconds: some 10 GB of a disk that reads 500 MB/s. Ours. */
 const QUICK_CHECK_MS_MAX = 20_000
@@ -27,7 +27,7 @@ export const SQLITE_CHECKS: readonly Check[] = [
   { name: 'write-ahead-log', group: 'database', applies: usesSqlite, run: checkLog },
 ]
 
-async function checkDatabase({ config, database }: DoctorContext): Promise<Finding> {
+async function checkDatabase({ config, openDatabase }: DoctorContext): Promise<Finding> {
   const { dataDir } = config
   if (isDatabaseGone(dataDir)) {
     return failed(
@@ -38,7 +38,7 @@ async function checkDatabase({ config, database }: DoctorContext): Promise<Findi
   }
   if (!existsDatabase(config)) return ok('There is no database yet: the first start creates it.')
   try {
-    const { version } = await database()
+    const { version } = await openDatabase()
     if (version === 0) {
       return warning('The first start did not finish.', 'Start the service: symbolon serve.')
     }
@@ -46,17 +46,16 @@ async function checkDatabase({ config, database }: DoctorContext): Promise<Findi
     if (!(error instanceof Uninspectable)) throw error
     return failed(
       `${join(dataDir, 'symbolon.db')} cannot be read: ${reasonOf(error)}.`,
-      error.damaged ? RESTORE : 'Start the service once (symbolon serve), as the user of the data.',
+      error.damaged
+        ? RESTORE_DAMAGED
+        : 'Start the service once (symbolon serve), as the user of the data.',
     )
   }
   return ok(`${join(dataDir, 'symbolon.db')} can be read: ${databaseBytes(dataDir)} bytes.`)
 }
 
 async function checkIntegrity({ config, database, service }: DoctorContext): Promise<Finding> {
-  await database().catch((error: unknown) => {
-    if (error instanceof CheckSkipped) throw error
-    throw new CheckSkipped('the database cannot be read: see the check database')
-  })
+  await database()
   const found = await quickCheck(config.dataDir, QUICK_CHECK_MS_MAX)
   if (found === 'ok') return ok('Every page of the database is intact (PRAGMA quick_check).')
   if (found === null) {
@@ -68,7 +67,7 @@ async function checkIntegrity({ config, database, service }: DoctorContext): Pro
   if (!service.running && logBytes(config.dataDir) > 0) {
     throw new CheckSkipped('a service started meanwhile; run symbolon doctor again')
   }
-  return failed(`The database is damaged: ${found}.`, RESTORE)
+  return failed(`The database is damaged: ${found}.`, RESTORE_DAMAGED)
 }
 
 async function checkLog({ config, service }: DoctorContext): Promise<Finding> {
@@ -93,7 +92,3 @@ async function checkLog({ config, service }: DoctorContext): Promise<Finding> {
 function logBytes(folder: string): number {
   return statSync(join(folder, 'symbolon.db-wal'), { throwIfNoEntry: false })?.size ?? 0
 }
-
-const RESTORE =
-  'Stop the service and copy the data folder to another disk as it is. Restore the newest good backup to a new folder ' +
-  '(symbolon restore) and set SYMBOLON_DATA_DIR to that; symbolon verify finds the values in it that do not decrypt.'
