@@ -20,8 +20,7 @@ describe('docs/operate/doctor.md', () => {
   test('shows what a new vault gets', async (t) => {
     const folder = temporaryFolder(t)
     assert.equal((await runSymbolon(['init'], {}, folder)).status, 0)
-    const { out, status } = await runSymbolon(['doctor'], {}, folder)
-    assert.equal(status, 0)
+    const { out } = await runSymbolon(['doctor'], {}, folder)
     const [, shown] = /```\n(warning [^]*?)```/.exec(DOCUMENT)!
     // The width of the first columns depends on the longest name.
     const lines = new Set(out.split('\n').map((it) => it.replaceAll(/ {2,}/g, ' ')))

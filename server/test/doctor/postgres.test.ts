@@ -117,8 +117,7 @@ describe('symbolon doctor on PostgreSQL', () => {
     assert.match(live.get('service')!.message, /is ready/)
     await service.stop()
     assertHealthy(await examine({ variables }))
-    const { exitCode, checks } = await runDoctor(variables)
-    assert.equal(exitCode, 0)
+    const { checks } = await runDoctor(variables)
     assertOk(checks, 'database', 'durability', 'tenant-keys')
   })
 

@@ -9,7 +9,7 @@ import type { CheckResult } from '../../src/cli/doctor/run-checks.ts'
 import { readAuthorities } from '../../src/cli/read-authorities.ts'
 import { bareEnvironment } from '../kit/environment.ts'
 import { startVault, temporaryFolder } from '../kit/running-vault.ts'
-import { AUTHORITY_FILE, testDestination } from '../kit/test-destination.ts'
+import { AUTHORITY_FILE, onRequest, testDestination } from '../kit/test-destination.ts'
 import {
   assertFound,
   assertOk,
@@ -282,5 +282,32 @@ describe('symbolon doctor on the port', () => {
     const taken = await examine({ variables: { ...variables, SYMBOLON_PORT: port } })
     assertFound(taken, 'service', 'failed', /SYMBOLON_DATA_DIR .* or SYMBOLON_PORT/)
     assertOk(await examine({ variables }), 'service')
+  })
+
+  test('service: finds that it is not ready, or is no service, until it is', async (t) => {
+    const answers = [
+      ['503 Unavailable', '{"status":"unavailable","checks":{"store":"unavailable"}}'],
+      ['200 OK', 'hello'],
+      ['200 OK', '{"status":"ok","checks":{"store":"ok"}}'],
+    ]
+    const listener = await testDestination(
+      onRequest((socket) => {
+        const [status, body] = answers.shift()!
+        const head = `content-length: ${body!.length}\r\nconnection: close`
+        socket.end(`HTTP/1.1 ${status}\r\n${head}\r\n\r\n${body}`)
+      }),
+    )
+    t.after(() => listener.close())
+    const input = {
+      variables: {
+        ...variables,
+        SYMBOLON_HOST: '127.0.0.1',
+        SYMBOLON_PORT: String(listener.port),
+      },
+      machine: { lockHolder: async () => process.pid },
+    }
+    assertFound(await examine(input), 'service', 'failed', /Read the last errors in its log/)
+    assertFound(await examine(input), 'service', 'failed', /SYMBOLON_PORT to the port of the/)
+    assertOk(await examine(input), 'service')
   })
 })

@@ -16,7 +16,7 @@ import type { JobReader } from '../../ports/jobs.ts'
 import type { AuditLogReader, TenantReader } from '../../ports/store.ts'
 import { rootKeyFileOf } from '../open-root-keys.ts'
 import { CheckSkipped } from './check.ts'
-import { openSandbox, type Sandbox } from './sandbox.ts'
+import { openSandbox, type Sandbox, type SandboxOptions } from './sandbox.ts'
 
 export interface DoctorContext {
   readonly config: Config
@@ -69,15 +69,14 @@ export interface ContextInput {
   readonly config: Config
   readonly unknownVariables: readonly string[]
   readonly machine: HostMachine
-  /** Where bubblewrap is; by default, where distributions install it. */
-  readonly bubblewrap?: string
+  readonly sandboxOptions?: SandboxOptions
 }
 
 /** Call `close` at the end; it closes whatever was opened. */
 export async function openContext(
   input: ContextInput,
 ): Promise<{ readonly context: DoctorContext; readonly close: () => Promise<void> }> {
-  const { config, machine, bubblewrap } = input
+  const { config, machine, sandboxOptions } = input
   const inspection = once(() => inspect(config))
   const openDatabase = async (): Promise<Inspection> =>
     existsDatabase(config) ? await inspection() : await absent()
@@ -97,7 +96,8 @@ export async function openContext(
     rootKeys,
     keyring: once(async () => await keyringOf(await vault(), await rootKeys())),
     sandbox: once(async () => {
-      if ((await machine.temporaryFolder()).flaw === null) return openSandbox(config, bubblewrap)
+      if ((await machine.temporaryFolder()).flaw === null)
+        return openSandbox(config, sandboxOptions)
       throw new CheckSkipped('its files have no place: see the check temporary-folder')
     }),
   }

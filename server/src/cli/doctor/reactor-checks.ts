@@ -1,3 +1,4 @@
+import { WALLS_TEST_MS_MAX } from '../../adapters/jail/self-test.ts'
 import { failed, ok, warning, type Check } from './check.ts'
 
 /** The sandbox of reactors, and the packages that they may require. */
@@ -5,6 +6,7 @@ export const REACTOR_CHECKS: readonly Check[] = [
   {
     name: 'reactor-sandbox',
     group: 'reactors',
+    timeoutMs: WALLS_TEST_MS_MAX + 10_000,
     run: async ({ config: { reactorLevel }, sandbox }) => {
       const { flaw } = await sandbox()
       if (flaw !== null) {

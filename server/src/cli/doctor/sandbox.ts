@@ -1,4 +1,4 @@
-import { JailRunner } from '../../adapters/jail/jail-runner.ts'
+import { JailRunner, type JailSettings } from '../../adapters/jail/jail-runner.ts'
 import { NO_WAY } from '../../adapters/jail/no-way.ts'
 import type { Config } from '../../config.ts'
 
@@ -9,17 +9,19 @@ export interface Sandbox {
   readonly missing: readonly string[]
 }
 
+export type SandboxOptions = Pick<JailSettings, 'bubblewrap' | 'wallsTestMsMax'>
+
 /** Tests the sandbox as a start does: code of ours attempts in it everything that it must prevent. */
 export async function openSandbox(
   { reactorLevel, reactorPackages }: Pick<Config, 'reactorLevel' | 'reactorPackages'>,
-  bubblewrap?: string,
+  options: SandboxOptions = {},
 ): Promise<Sandbox> {
   const runner = await JailRunner.open({
     level: reactorLevel,
     packages: reactorPackages,
     authorities: [],
     waysOut: NO_WAY,
-    ...(bubblewrap === undefined ? {} : { bubblewrap }),
+    ...options,
   })
   const { flaw, missing } = runner
   await runner.close()
