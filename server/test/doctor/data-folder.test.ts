@@ -7,6 +7,7 @@ import {
   existsSync,
   mkdirSync,
   rmSync,
+  statSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
@@ -52,6 +53,27 @@ describe('symbolon doctor on a data folder', () => {
       assertFound(await examine({ variables }), 'folder-permissions', 'failed', /chmod 0700/),
     )
     assertOk(await examine({ variables }), 'folder-permissions')
+  })
+
+  test('folder-permissions: finds a file in its place, and skips what needs the folder', async (t) => {
+    const { home, variables } = freshCopy(t)
+    const file = join(home, 'file')
+    writeFileSync(file, '')
+    for (const more of [{}, { SYMBOLON_ROOT_KEY_FILE: join(home, 'root.key') }]) {
+      const { SYMBOLON_ROOT_KEY_FILE: _file, ...beside } = variables
+      const found = await examine({ variables: { ...beside, ...more, SYMBOLON_DATA_DIR: file } })
+      assertFound(found, 'folder-permissions', 'failed', /Set SYMBOLON_DATA_DIR to a folder/)
+      assertAlone(found, 'folder-permissions')
+    }
+    assertOk(await examine({ variables }), 'folder-permissions')
+  })
+
+  test('folder-permissions: finds a folder of another user', async (t) => {
+    const { folder, variables } = freshCopy(t)
+    const { uid } = statSync(folder)
+    const found = await examine({ variables, machine: { user: uid + 1 } })
+    assertFound(found, 'folder-permissions', 'failed', new RegExp(`as user ${uid}, or run chown`))
+    assertOk(await examine({ variables, machine: { user: uid } }), 'folder-permissions')
   })
 
   test('folder-permissions: finds a folder above it that everyone may write to', async (t) => {
@@ -143,6 +165,15 @@ describe('symbolon doctor on keys', () => {
 
   test('root-key-file: finds one that others may read', async (t) => {
     await breakRootKey(t, (it) => chmodSync(it, 0o644), 'root-key-file', /^Run chmod 0400/)
+  })
+
+  test('root-key-file: finds a path that leads nowhere', async (t) => {
+    const { home, variables } = freshCopy(t)
+    const wrong = { ...variables, SYMBOLON_ROOT_KEY_FILE: join(home, 'root.key', 'root.key') }
+    const found = await examine({ variables: wrong })
+    assertFound(found, 'root-key-file', 'failed', /Correct SYMBOLON_ROOT_KEY_FILE/)
+    assertAlone(found, 'root-key-file')
+    assertOk(await examine({ variables }), 'root-key-file')
   })
 
   test('root-key-file: finds a link', async (t) => {

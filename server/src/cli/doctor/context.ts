@@ -1,5 +1,5 @@
 /** The context of the checks: settings, machine, and the store and the root key, each opened once, and only to read. */
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { checkRootKey } from '../../access/root-key-check.ts'
 import { FileKeyProvider } from '../../adapters/local-keyring/file-key-provider.ts'
@@ -78,8 +78,10 @@ export async function openContext(
 ): Promise<{ readonly context: DoctorContext; readonly close: () => Promise<void> }> {
   const { config, machine, sandboxOptions } = input
   const inspection = once(() => inspect(config))
-  const openDatabase = async (): Promise<Inspection> =>
-    existsDatabase(config) ? await inspection() : await absent()
+  const openDatabase = async (): Promise<Inspection> => {
+    if (config.databaseUrl === null) namesIn(config.dataDir)
+    return existsDatabase(config) ? await inspection() : await absent()
+  }
   const database = async (): Promise<Inspection> =>
     await openDatabase().catch((error: unknown) => {
       if (error instanceof CheckSkipped) throw error
@@ -114,6 +116,15 @@ export function existsDatabase({
   dataDir,
 }: Pick<Config, 'databaseUrl' | 'dataDir'>): boolean {
   return databaseUrl !== null || existsSync(join(dataDir, 'symbolon.db'))
+}
+
+/** Returns the names in the data folder, none if it does not exist. Throws CheckSkipped if it cannot be read. */
+export function namesIn(folder: string): string[] {
+  try {
+    return existsSync(folder) ? readdirSync(folder) : []
+  } catch {
+    throw new CheckSkipped('the data folder cannot be read: see the check folder-permissions')
+  }
 }
 
 async function absent(): Promise<never> {

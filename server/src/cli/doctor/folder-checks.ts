@@ -1,9 +1,9 @@
-import { existsSync, lstatSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, lstatSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { readMoveMark } from '../../adapters/sqlite/move-mark.ts'
 import { MiB } from '../../base/limits.ts'
-import { CheckSkipped, failed, ok, usesSqlite, warning, type Check, type Finding } from './check.ts'
-import type { DoctorContext } from './context.ts'
+import { failed, ok, usesSqlite, warning, type Check, type Finding } from './check.ts'
+import { namesIn, type DoctorContext } from './context.ts'
 
 /** Below this the next write-ahead log may not fit: SQLite's limit of it is 16 MiB. Ours. */
 const FREE_BYTES_MIN = 64 * MiB
@@ -24,6 +24,7 @@ export const FOLDER_CHECKS: readonly Check[] = [
 
 async function checkDiskSpace({ config, machine }: DoctorContext): Promise<Finding> {
   const { freeBytes } = await machine.disk(existingFolder(config.dataDir))
+  namesIn(config.dataDir)
   const used = databaseBytes(config.dataDir)
   const free = mebibytes(freeBytes)
   if (freeBytes < FREE_BYTES_MIN) {
@@ -183,14 +184,6 @@ async function checkLeftovers({ config: { dataDir }, service }: DoctorContext): 
 /** Source: cli/backup.ts, cli/restore.ts, move-mark.ts, unusable-database.ts, root-key-file.ts. */
 const LEFTOVERS =
   /^(?:backup-copy-.*|restoring|symbolon\.moved\.part|symbolon\..*\.trial|.*\.[0-9a-f]{16}\.new)$/
-
-function namesIn(folder: string): string[] {
-  try {
-    return existsSync(folder) ? readdirSync(folder) : []
-  } catch {
-    throw new CheckSkipped('the data folder cannot be read: see the check folder-permissions')
-  }
-}
 
 /** Returns the folder, or the nearest one above that exists: it is the one that the first start fills. */
 function existingFolder(folder: string): string {

@@ -11,7 +11,7 @@ import type { Config } from '../../config.ts'
 import { rootKeyFileOf } from '../open-root-keys.ts'
 import { readAuthorities } from '../read-authorities.ts'
 import { CheckSkipped, failed, ok, warning, type Check, type Finding } from './check.ts'
-import { existsDatabase, type DoctorContext } from './context.ts'
+import { existsDatabase, namesIn, type DoctorContext } from './context.ts'
 
 /** The time for opening the keys of tenants, in milliseconds: with very many tenants, the rest is left out. Ours. */
 const KEYS_MS_MAX = 8_000
@@ -66,7 +66,16 @@ export const KEY_CHECKS: readonly Check[] = [
 
 async function checkRootKeyFile({ config }: DoctorContext): Promise<Finding> {
   const file = rootKeyFileOf(config)
-  if (!(await hasRootKey(file))) {
+  if (config.rootKeyFile === null) namesIn(config.dataDir)
+  let there: boolean
+  try {
+    there = await hasRootKey(file)
+  } catch (error) {
+    const remedy =
+      "Correct SYMBOLON_ROOT_KEY_FILE, or give the service's user access to that folder."
+    return failed(`${(error as Error).message}.`, remedy)
+  }
+  if (!there) {
     if (!existsDatabase(config)) {
       return ok(`${file} does not exist yet: the first start creates it.`)
     }

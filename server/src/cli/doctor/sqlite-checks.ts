@@ -4,7 +4,7 @@ import { isDatabaseGone } from '../../adapters/sqlite/data-folder.ts'
 import { quickCheck, Uninspectable } from '../../adapters/sqlite/inspection.ts'
 import { MiB } from '../../base/limits.ts'
 import { CheckSkipped, failed, ok, usesSqlite, warning, type Check, type Finding } from './check.ts'
-import { existsDatabase, type DoctorContext } from './context.ts'
+import { existsDatabase, namesIn, type DoctorContext } from './context.ts'
 import { databaseBytes } from './folder-checks.ts'
 import { reasonOf, RESTORE_DAMAGED } from './run-checks.ts'
 
@@ -29,6 +29,7 @@ export const SQLITE_CHECKS: readonly Check[] = [
 
 async function checkDatabase({ config, openDatabase }: DoctorContext): Promise<Finding> {
   const { dataDir } = config
+  namesIn(dataDir)
   if (isDatabaseGone(dataDir)) {
     return failed(
       `${dataDir} was used before, and its database is missing or empty.`,
@@ -71,6 +72,7 @@ async function checkIntegrity({ config, database, service }: DoctorContext): Pro
 }
 
 async function checkLog({ config, service }: DoctorContext): Promise<Finding> {
+  namesIn(config.dataDir)
   const bytes = logBytes(config.dataDir)
   const size = `${Math.ceil(bytes / MiB)} MiB`
   if (bytes > LOG_BYTES_MAX) {
