@@ -1,5 +1,6 @@
 /** Data folders and keys that are wrong: each is named, and its remedy works. */
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import {
   appendFileSync,
   chmodSync,
@@ -32,26 +33,18 @@ import {
 const original = await stoppedVault({ after })
 const freshCopy = (t: TestContext): StoppedVault => copyOf(t, original)
 
-/** Removes the files that a remedy of the form `... rm -r a b.` names. */
-function followRemoval(remedy: string): void {
-  const files = /\brm -r (.+)\.$/.exec(remedy)![1]!.split(' ')
-  for (const it of files) rmSync(it, { recursive: true })
-}
-
-/** Runs a remedy of the form `Run chmod MODE FILES.`. */
-function followChmod(remedy: string): void {
-  const [, mode, files] = /^Run chmod (\d{4}|o-w) (.+)\.$/.exec(remedy)!
-  for (const it of files!.split(' '))
-    chmodSync(it, mode === 'o-w' ? 0o755 : Number.parseInt(mode!, 8))
+/** Runs the last command that a remedy names, in a shell, as an operator pastes it. */
+function follow(remedy: string): void {
+  const [, command] = /^.*\b[Rr]un ((?:chmod|rm) .+)\.$/.exec(remedy)!
+  const { status, stderr } = spawnSync('/bin/sh', ['-c', command!], { encoding: 'utf8' })
+  assert.equal(status, 0, stderr)
 }
 
 describe('symbolon doctor on a data folder', () => {
   test('folder-permissions: finds a folder that others may read', async (t) => {
     const { folder, variables } = freshCopy(t)
     chmodSync(folder, 0o755)
-    followChmod(
-      assertFound(await examine({ variables }), 'folder-permissions', 'failed', /chmod 0700/),
-    )
+    follow(assertFound(await examine({ variables }), 'folder-permissions', 'failed', /chmod 0700/))
     assertOk(await examine({ variables }), 'folder-permissions')
   })
 
@@ -79,17 +72,15 @@ describe('symbolon doctor on a data folder', () => {
   test('folder-permissions: finds a folder above it that everyone may write to', async (t) => {
     const { home, variables } = freshCopy(t)
     chmodSync(home, 0o777)
-    followChmod(
-      assertFound(await examine({ variables }), 'folder-permissions', 'failed', /chmod o-w/),
-    )
+    follow(assertFound(await examine({ variables }), 'folder-permissions', 'failed', /chmod o-w/))
     assertOk(await examine({ variables }), 'folder-permissions')
   })
 
   test('file-permissions: finds a database that others may read', async (t) => {
     const { folder, variables } = freshCopy(t)
     chmodSync(join(folder, 'symbolon.db'), 0o644)
-    followChmod(
-      assertFound(await examine({ variables }), 'file-permissions', 'failed', /chmod 0600 .*\.db/),
+    follow(
+      assertFound(await examine({ variables }), 'file-permissions', 'failed', /chmod 0600 .*\.db'/),
     )
     assertOk(await examine({ variables }), 'file-permissions')
   })
@@ -99,7 +90,7 @@ describe('symbolon doctor on a data folder', () => {
       const { folder, variables } = freshCopy(t)
       mkdirSync(join(folder, name))
       writeFileSync(join(folder, name, 'symbolon.db'), 'copy')
-      followRemoval(assertFound(await examine({ variables }), 'leftovers', 'warning', /rm -r/))
+      follow(assertFound(await examine({ variables }), 'leftovers', 'warning', /rm -r/))
       assertOk(await examine({ variables }), 'leftovers')
     })
   }
@@ -109,8 +100,8 @@ describe('symbolon doctor on a data folder', () => {
     const service = await startVault(folder, variables)
     await service.stop('SIGKILL')
     const remedy = assertFound(await examine({ variables }), 'leftovers', 'warning', /rm -r/)
-    assert.match(remedy, /symbolon\.sock\.$/)
-    followRemoval(remedy)
+    assert.match(remedy, /symbolon\.sock'\.$/)
+    follow(remedy)
     assertOk(await examine({ variables }), 'leftovers')
   })
 
@@ -124,7 +115,7 @@ describe('symbolon doctor on a data folder', () => {
         'failed',
         finished ? /Set SYMBOLON_DATABASE_URL/ : /Run symbolon migrate/,
       )
-      rmSync(/remove (\S+)\.$/.exec(remedy)![1]!)
+      follow(remedy)
       assertOk(await examine({ variables }), 'moved')
     })
   }
@@ -145,7 +136,7 @@ describe('symbolon doctor on keys', () => {
     const found = await examine({ variables })
     const remedy = assertFound(found, name, 'failed', expected)
     assertAlone(found, name)
-    if (remedy.startsWith('Run chmod')) followChmod(remedy)
+    if (remedy.startsWith('Run chmod')) follow(remedy)
     else {
       rmSync(file, { force: true })
       copyFileSync(copy, file)

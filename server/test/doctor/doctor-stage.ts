@@ -153,9 +153,10 @@ export async function backedUp({
   }
 }
 
-/** Copies a stopped vault, so that tests can break copies of one. */
+/** Copies a stopped vault, so that tests can break copies of one; to a path that a shell takes only in quotes. */
 export function copyOf(t: TestScope, { folder, home, apiKey }: StoppedVault): StoppedVault {
-  const copy = temporaryFolder(t)
+  const copy = join(temporaryFolder(t), "it's a copy")
+  mkdirSync(copy)
   mkdirSync(join(copy, 'data'), { mode: 0o700 })
   cpSync(folder, join(copy, 'data'), { recursive: true })
   cpSync(join(home, 'root.key'), join(copy, 'root.key'))

@@ -3,6 +3,9 @@ import { hash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { LOCAL_MACHINE } from '../../src/adapters/system/host-machine.ts'
+import { openContext } from '../../src/cli/doctor/context.ts'
+import { readConfig } from '../../src/config.ts'
 import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
 import { assertHealthy, examine, runDoctor, stoppedVault, variablesOf } from './doctor-stage.ts'
 
@@ -50,8 +53,46 @@ describe('symbolon doctor on a healthy vault', () => {
     for (const it of ['root-key', 'tenant-keys', 'integrity', 'audit-chain']) {
       assert.equal(results.get(it)?.status, 'ok', results.get(it)?.message)
     }
+    assert.match(results.get('tenant-keys')!.message, /all 1 tenants/)
     assert.equal(results.get('leftovers')?.status, 'warning')
   })
+
+  test('finds nothing wrong with an audit log that grows while it is read', async (t) => {
+    const home = temporaryFolder(t)
+    const variables = variablesOf(home)
+    const service = await startVault(join(home, 'data'), variables)
+    t.after(() => service.stop())
+    const headers = { 'BT-API-KEY': /api_key\s+(\S+)/.exec(service.greeting)![1]! }
+    let examined = false
+    let requests = 0
+    const asking = (async () => {
+      for (; !examined; requests++) await fetch(`${service.url}/applications`, { headers })
+    })()
+    for (let n = 0; n < 10; n++) assertHealthy(await examine({ variables }))
+    examined = true
+    await asking
+    assert.ok(requests > 0)
+  })
+
+  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+    test(`lets a service start on the vault it reads, after the last one ended by ${signal}`, async (t) => {
+      const home = temporaryFolder(t)
+      const variables = variablesOf(home)
+      const folder = join(home, 'data')
+      await (await startVault(folder, variables)).stop(signal)
+      const { context, close } = await openContext({
+        config: readConfig({}, variables),
+        unknownVariables: [],
+        machine: LOCAL_MACHINE,
+      })
+      t.after(close)
+      const { tenants, jobs } = await context.vault()
+      assert.equal(await tenants.count(), 1)
+      const service = await startVault(folder, variables)
+      assert.deepEqual(await jobs.counts(), { run: 0, deliver: 0, dead: 0 })
+      assert.equal((await service.stop()).status, 0)
+    })
+  }
 
   test('creates nothing before the first start, and fails nothing', async (t) => {
     const home = temporaryFolder(t)

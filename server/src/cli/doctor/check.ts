@@ -57,3 +57,10 @@ export function failed(message: string, remedy: string): Finding {
 
 export const usesSqlite = ({ databaseUrl }: Config): boolean => databaseUrl === null
 export const usesPostgres = ({ databaseUrl }: Config): boolean => databaseUrl !== null
+
+/** Returns paths as words of a shell command. */
+export function words(...paths: readonly string[]): string {
+  return paths
+    .map((it) => (/^[\w@%+=:,./-]+$/.test(it) ? it : `'${it.replaceAll("'", String.raw`'\''`)}'`))
+    .join(' ')
+}

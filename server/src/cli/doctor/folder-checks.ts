@@ -2,7 +2,7 @@ import { existsSync, lstatSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { readMoveMark } from '../../adapters/sqlite/move-mark.ts'
 import { MiB } from '../../base/limits.ts'
-import { failed, ok, usesSqlite, warning, type Check, type Finding } from './check.ts'
+import { failed, ok, usesSqlite, warning, words, type Check, type Finding } from './check.ts'
 import { namesIn, type DoctorContext } from './context.ts'
 
 /** Below this the next write-ahead log may not fit: SQLite's limit of it is 16 MiB. Ours. */
@@ -97,7 +97,7 @@ async function checkFolder({ config: { dataDir }, machine }: DoctorContext): Pro
   if (machine.user !== null && machine.user !== 0 && found.uid !== machine.user) {
     return failed(
       `${dataDir} belongs to user ${found.uid}, and this is user ${machine.user}.`,
-      `Run symbolon as user ${found.uid}, or run chown -R ${machine.user} ${dataDir}.`,
+      `Run symbolon as user ${found.uid}, or run chown -R ${machine.user} ${words(dataDir)}.`,
     )
   }
   if (machine.user === 0 && found.uid !== 0) {
@@ -110,7 +110,7 @@ async function checkFolder({ config: { dataDir }, machine }: DoctorContext): Pro
   if ((mode & 0o700) !== 0o700 || (mode & 0o077) !== 0) {
     return failed(
       `The mode of ${dataDir} is ${octal(mode)}, but only its owner should have access.`,
-      `Run chmod 0700 ${dataDir}.`,
+      `Run chmod 0700 ${words(dataDir)}.`,
     )
   }
   const above = dirname(resolve(dataDir))
@@ -118,7 +118,7 @@ async function checkFolder({ config: { dataDir }, machine }: DoctorContext): Pro
   if ((modeAbove & 0o002) !== 0 && (modeAbove & 0o1000) === 0) {
     return failed(
       `Every user may write to ${above}, and so put another folder in the place of ${dataDir}.`,
-      `Run chmod o-w ${above}.`,
+      `Run chmod o-w ${words(above)}.`,
     )
   }
   return ok(`Only the owner has access to ${dataDir}.`)
@@ -142,13 +142,13 @@ async function checkFiles({ config: { dataDir }, machine }: DoctorContext): Prom
   if (foreign.length > 0) {
     return failed(
       `These files do not belong to user ${owner}, who owns the folder: ${foreign.join(', ')}.`,
-      `Run chown ${owner} ${foreign.join(' ')} as root.`,
+      `As root, run chown ${owner} ${words(...foreign)}.`,
     )
   }
   if (open.length > 0 || unusable.length > 0) {
     const wrong = [...open, ...unusable]
     const why = open.length > 0 ? 'Other users have access to' : 'The owner cannot use'
-    return failed(`${why} ${wrong.join(', ')}.`, `Run chmod 0600 ${wrong.join(' ')}.`)
+    return failed(`${why} ${wrong.join(', ')}.`, `Run chmod 0600 ${words(...wrong)}.`)
   }
   if (there.length === 0) return ok('There are no files in the data folder yet.')
   return ok(`${there.length} files of the data folder are private to its owner.`)
@@ -161,12 +161,12 @@ async function checkMoved({ config: { dataDir } }: DoctorContext): Promise<Findi
     return failed(
       'The data is on its way to a PostgreSQL database, and not all of it has arrived.',
       'Run symbolon migrate --from sqlite --to postgres again to finish, with SYMBOLON_DATABASE_URL of that database; ' +
-        `to stay here, remove ${join(dataDir, 'symbolon.moved')}.`,
+        `to stay here, run rm ${words(join(dataDir, 'symbolon.moved'))}.`,
     )
   }
   return failed(
     'The data was moved to a PostgreSQL database, and continues there.',
-    `Set SYMBOLON_DATABASE_URL to that database; to begin again from what is here, remove ${join(dataDir, 'symbolon.moved')}.`,
+    `Set SYMBOLON_DATABASE_URL to that database; to begin again from what is here, run rm ${words(join(dataDir, 'symbolon.moved'))}.`,
   )
 }
 
@@ -177,7 +177,7 @@ async function checkLeftovers({ config: { dataDir }, service }: DoctorContext): 
   const paths = left.map((it) => join(dataDir, it))
   return warning(
     `An interrupted command or a killed service has left ${left.join(', ')}.`,
-    `Unless a start, a backup or a restore is in progress, run rm -r ${paths.join(' ')}.`,
+    `Unless a start, a backup or a restore is in progress, run rm -r ${words(...paths)}.`,
   )
 }
 

@@ -10,7 +10,7 @@ import { SystemClock } from '../../adapters/system/system-clock.ts'
 import type { Config } from '../../config.ts'
 import { rootKeyFileOf } from '../open-root-keys.ts'
 import { readAuthorities } from '../read-authorities.ts'
-import { CheckSkipped, failed, ok, warning, type Check, type Finding } from './check.ts'
+import { CheckSkipped, failed, ok, warning, words, type Check, type Finding } from './check.ts'
 import { existsDatabase, namesIn, type DoctorContext } from './context.ts'
 
 /** The time for opening the keys of tenants, in milliseconds: with very many tenants, the rest is left out. Ours. */
@@ -95,7 +95,8 @@ async function checkRootKeyFile({ config }: DoctorContext): Promise<Finding> {
 /** The reader of the file says what is wrong with it; this is the command against that. */
 function remedyOf(file: string): string {
   const found = lstatSync(file)
-  if (found.isFile() && (found.mode & 0o7777 & ~0o600) !== 0) return `Run chmod 0400 ${file}.`
+  if (found.isFile() && (found.mode & 0o7777 & ~0o600) !== 0)
+    return `Run chmod 0400 ${words(file)}.`
   return (
     `Restore the root key of this vault from its copy to ${file}: a regular file of 32 bytes with mode 0400, of the ` +
     "service's user, in a folder that is not world-writable."

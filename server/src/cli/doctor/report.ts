@@ -17,7 +17,7 @@ export function renderReport(results: readonly CheckResult[]): string[] {
     const line = `${status.padEnd(9)}${name.padEnd(width)}${message}`
     return remedy === null ? [line] : [line, `${' '.repeat(9 + width)}To fix: ${remedy}`]
   })
-  return [...lines, '', summaryOf(results)]
+  return [...lines.map(printable), '', summaryOf(results)]
 }
 
 /** Returns the report as one line of JSON. */
@@ -26,6 +26,11 @@ export function renderJson(results: readonly CheckResult[]): string {
     return { name, group, status, message, remedy }
   })
   return JSON.stringify({ status: statusOf(results), checks })
+}
+
+/** Replaces what a terminal would obey: messages of databases and names of files come from others. */
+function printable(line: string): string {
+  return line.replaceAll(/\p{Cc}/gu, '\ufffd')
 }
 
 function sorted(results: readonly CheckResult[]): CheckResult[] {

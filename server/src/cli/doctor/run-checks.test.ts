@@ -78,6 +78,14 @@ describe('the report', () => {
     ])
   })
 
+  test('shows no control characters, whatever a name or a message has in it', () => {
+    const sly = { name: 'a', group: 'settings', ...failed('a\u001b[2Jb\nok', 'c\u0007') } as const
+    const [line, remedy] = renderReport([sly])
+    assert.match(line!, /a\ufffd\[2Jb\ufffdok$/)
+    assert.match(remedy!, /c\ufffd$/)
+    assert.ok(!renderJson([sly]).includes('\u001b'))
+  })
+
   test('is one line of JSON with the worst status of all', () => {
     const { status, checks } = JSON.parse(renderJson(results)) as Record<string, unknown[]>
     assert.equal(status, 'failed')

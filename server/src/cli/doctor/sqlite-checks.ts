@@ -3,7 +3,16 @@ import { join } from 'node:path'
 import { isDatabaseGone } from '../../adapters/sqlite/data-folder.ts'
 import { quickCheck, Uninspectable } from '../../adapters/sqlite/inspection.ts'
 import { MiB } from '../../base/limits.ts'
-import { CheckSkipped, failed, ok, usesSqlite, warning, type Check, type Finding } from './check.ts'
+import {
+  CheckSkipped,
+  failed,
+  ok,
+  usesSqlite,
+  warning,
+  words,
+  type Check,
+  type Finding,
+} from './check.ts'
 import { existsDatabase, namesIn, type DoctorContext } from './context.ts'
 import { databaseBytes } from './folder-checks.ts'
 import { reasonOf, RESTORE_DAMAGED } from './run-checks.ts'
@@ -34,7 +43,7 @@ async function checkDatabase({ config, openDatabase }: DoctorContext): Promise<F
     return failed(
       `${dataDir} was used before, and its database is missing or empty.`,
       'Restore a backup to a new folder (symbolon restore) and set SYMBOLON_DATA_DIR to that; ' +
-        `for a new vault instead, remove ${join(dataDir, 'symbolon.lock')}.`,
+        `for a new vault instead, run rm ${words(join(dataDir, 'symbolon.lock'))}.`,
     )
   }
   if (!existsDatabase(config)) return ok('There is no database yet: the first start creates it.')
