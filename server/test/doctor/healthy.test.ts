@@ -63,13 +63,16 @@ describe('symbolon doctor on a healthy vault', () => {
     const service = await startVault(join(home, 'data'), variables)
     t.after(() => service.stop())
     const headers = { 'BT-API-KEY': /api_key\s+(\S+)/.exec(service.greeting)![1]! }
-    let examined = false
+    const examined = new AbortController()
     let requests = 0
     const asking = (async () => {
-      for (; !examined; requests++) await fetch(`${service.url}/applications`, { headers })
+      while (!examined.signal.aborted) {
+        await fetch(`${service.url}/applications`, { headers })
+        requests++
+      }
     })()
     for (let n = 0; n < 10; n++) assertHealthy(await examine({ variables }))
-    examined = true
+    examined.abort()
     await asking
     assert.ok(requests > 0)
   })
