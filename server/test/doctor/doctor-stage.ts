@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { cpSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { LOCAL_MACHINE, type HostMachine } from '../../src/adapters/system/host-machine.ts'
 import type { CheckStatus } from '../../src/cli/doctor/check.ts'
 import { CHECKS } from '../../src/cli/doctor/checks.ts'
@@ -111,6 +112,11 @@ export function assertHealthy(results: Map<string, CheckResult>): void {
 
 /** Checks whose result depends on the machine that runs the tests. */
 const OF_THE_MACHINE = new Set(['file-system', 'memory', 'open-files', 'disk-space', 'inodes'])
+
+/** Asks until the answer is yes: how long that takes is up to the machine. */
+export async function until(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await sleep(20)
+}
 
 /** The output of `symbolon doctor --json` as an operator gets it. */
 export interface Reported {

@@ -15,6 +15,7 @@ import {
   assertOk,
   examine,
   runDoctor,
+  until,
   variablesOf,
   type SettingVariables,
 } from './doctor-stage.ts'
@@ -74,11 +75,6 @@ function sqlOf(remedy: string): string {
   return /(?:^|: )((?:ALTER|GRANT|CREATE) .*;)$/.exec(remedy)![1]!
 }
 
-/** A setting takes effect a moment after the configuration was reloaded. */
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  while (!(await condition())) await Promise.resolve()
-}
-
 const asked = new Set<string>()
 
 /** Breaks the shared vault with SQL, finds the check failed, runs the SQL of the remedy, and finds it fine. */
@@ -94,6 +90,7 @@ function breaks(
     const { admin, variables } = vault
     assertOk(await examine({ variables }), name)
     await execute(admin, sql(vault))
+    // A reloaded configuration takes effect a moment later.
     let found = await examine({ variables })
     await until(async () => {
       found = await examine({ variables })

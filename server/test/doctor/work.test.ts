@@ -17,6 +17,7 @@ import {
   copyOf,
   examine,
   stoppedVault,
+  until,
   type StoppedVault,
   type SettingVariables,
 } from './doctor-stage.ts'
@@ -50,11 +51,6 @@ async function asService(
   } finally {
     await opened.close()
   }
-}
-
-/** Asks until the answer is the expected one: how long that takes is up to the machine. */
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  while (!(await condition())) await Promise.resolve()
 }
 
 describe('symbolon doctor on keys that are rotated', () => {
@@ -159,7 +155,7 @@ describe('symbolon doctor on jobs', () => {
     const file = join(home, 'key')
     writeFileSync(file, apiKey)
     const [, command] = /run symbolon (callbacks replay .* FILE)\.$/.exec(remedy)!
-    const words = command!.replace('FILE', file).split(' ')
+    const words = command!.split(' ').map((it) => (it === 'FILE' ? file : it))
     const replayed = await runSymbolon([...words, '--port', port()], variables)
     assert.equal(replayed.status, 0, replayed.err)
     await until(async () => (await examine({ variables })).get('dead-letters')?.status === 'ok')
