@@ -74,6 +74,35 @@ export async function verifyAuditLog(
   }
 }
 
+/**
+ * Checks the end of one tenant's audit log: the checkpoint, the event it ends with, and up to AUDIT_EVENTS_AT_ONCE events after
+ * that one. Returns the flaw found, if any; earlier events are not read.
+ */
+export async function flawOfNewest(
+  world: Pick<World, 'keyring'> & { readonly store: Pick<World['store'], 'auditLog'> },
+  tenantId: string,
+): Promise<Flaw | null> {
+  const { auditLog } = world.store
+  const state = await auditLog.state(tenantId)
+  if (state === null) return { number: 1, what: 'is missing: the audit log has no beginning' }
+  const { checkpoint, removed } = state
+  const keys = await world.keyring.open(tenantId)
+  const genuine =
+    checkpoint !== null && keys.attests(statementOf(tenantId, checkpoint), checkpoint.proof)
+  const flaw = flawOfCheckpoint(state, genuine)
+  if (flaw !== null) return flaw
+  const covered = checkpoint?.last ?? removed
+  if (checkpoint !== null && covered.number > removed.number) {
+    const [last] = await auditLog.rowsAfter(tenantId, covered.number - 1, 1)
+    const rewritten = new Tail(checkpoint).flawOf(last === undefined ? [] : [last])
+    if (rewritten !== null) return rewritten
+  }
+  const rows = await auditLog.rowsAfter(tenantId, covered.number, AUDIT_EVENTS_AT_ONCE)
+  const broken = firstFlaw(covered, rows)
+  if (broken !== null || rows.length === AUDIT_EVENTS_AT_ONCE) return broken
+  return flawOfEnd(state.last, rows.at(-1) ?? covered)
+}
+
 /** Returns the first of `rows`, the events after `position`, that does not continue the chain. */
 export function firstFlaw(position: ChainPosition, rows: readonly StoredAuditEvent[]): Flaw | null {
   let before = position

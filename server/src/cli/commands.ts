@@ -24,6 +24,13 @@ export const COMMANDS: readonly Command[] = [
     load: async () => (await import('./verify.ts')).verify,
   },
   {
+    name: 'doctor',
+    about:
+      'Check the installation, beside the service or without it, and say how to fix it (--json, --strict)',
+    flags: { json: 'boolean', strict: 'boolean' },
+    load: async () => (await import('./doctor/doctor.ts')).doctor,
+  },
+  {
     name: 'backup',
     about:
       'Write an encrypted copy of the data, while it serves (--to FILE --recipient age1..., --no-verify)',

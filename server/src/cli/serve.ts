@@ -10,13 +10,14 @@ import { storeFamilies } from '../adapters/metrics/store-families.ts'
 import { createApp } from '../app.ts'
 import { PLANS } from '../base/access.ts'
 import { AUDIT_CHECKPOINT_MS, AUDIT_SWEEP_MS, SHUTDOWN_MS_MAX } from '../base/limits.ts'
-import { ConfigError, readConfig, unknownVariables, type Config } from '../config.ts'
+import { readConfig, unknownVariables, type Config } from '../config.ts'
 import { connectInProcess } from '../http/in-process-connections.ts'
-import { listen, tryListening, type ListenAddress } from '../http/listen.ts'
+import { listen, tryListening } from '../http/listen.ts'
 import { auditCheckpointer } from '../audit/checkpoint.ts'
 import { sweepAuditLogs } from '../audit/retention.ts'
 import type { CommandInput, RunCommand } from './command.ts'
 import { DEFAULT_TENANT_NAME } from './init.ts'
+import { listenAddressOf, metricsAddressesOf } from './listen-addresses.ts'
 import { openWorld, type OpenWorld } from './open-world.ts'
 import { driveJobs } from './drive-jobs.ts'
 import { parseRotationOrder, executeRotationOrder } from './rotation-order.ts'
@@ -150,21 +151,6 @@ function every(ms: number, work: () => Promise<void>): { readonly stop: () => vo
       clearTimeout(timer)
     },
   }
-}
-
-function listenAddressOf({ host, port }: Config): ListenAddress {
-  return { host, port, settings: 'SYMBOLON_HOST and SYMBOLON_PORT' }
-}
-
-function metricsAddressesOf({ host, port, metricsHost, metricsPort }: Config): ListenAddress[] {
-  // The system error would only say that the port is taken, not by what.
-  if (metricsPort !== 0 && metricsPort === port && metricsHost === host) {
-    throw new ConfigError(
-      `SYMBOLON_METRICS_PORT is ${port}, which is where the service itself listens: give it another port.`,
-    )
-  }
-  const settings = 'SYMBOLON_METRICS_HOST and SYMBOLON_METRICS_PORT'
-  return metricsPort === null ? [] : [{ host: metricsHost, port: metricsPort, settings }]
 }
 
 /** Serves metrics if the settings enable them. */

@@ -78,7 +78,7 @@ function readAuthority(file: string): string {
 }
 
 /** Whether `host` is a socket, or a name or address of this machine alone. */
-function isHere(host: string): boolean {
+export function isHere(host: string): boolean {
   if (isIPv4(host)) return host.startsWith('127.')
   return host.startsWith('/') || host === 'localhost' || host === '::1'
 }

@@ -13,6 +13,9 @@ import { queryOf, Session, troubleOf, type AskPostgres } from './session.ts'
 const READERS_MAX = 8
 const WRITERS_MAX = 4
 
+/** Connections that one server opens at most. */
+export const CONNECTIONS_MAX = READERS_MAX + WRITERS_MAX
+
 /** Timeout for a new connection, in milliseconds. */
 const CONNECT_MS_MAX = 4_000
 
@@ -20,7 +23,7 @@ const CONNECT_MS_MAX = 4_000
 const START_MS_MAX = 20_000
 
 /** Timeout for one statement, enforced by the database and, a little later, by us. */
-const STATEMENT_MS_MAX = 4_000
+export const STATEMENT_MS_MAX = 4_000
 const ANSWER_MS_MAX = 4_500
 
 /** Timeout for a lock held by another transaction, such as a tenant's chain tip. */

@@ -36,7 +36,8 @@
  *                                       |  read-only connections
  *     main thread           point look-ups; lists in chunks that yield between them
  *     UsageReader           main thread, connection of its own: one snapshot per count
- *     other processes       copies (copy-database.ts), audit log checks (audit-log-snapshot.ts)
+ *     other processes       copies (copy-database.ts), audit log checks (audit-log-snapshot.ts),
+ *                           diagnosis (inspection.ts)
  *
  * A long list becomes visible through a staging batch, a row of the table `units`:
  *

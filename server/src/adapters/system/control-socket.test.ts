@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { giveOrder, takeOrders } from './control-socket.ts'
+import { findListener, giveOrder, takeOrders } from './control-socket.ts'
 
 test('an order arrives, and what is said about it comes back in order', async (t) => {
   for (const folder of [temporaryFolder(t), join(temporaryFolder(t), 'long'.repeat(30))]) {
@@ -43,6 +43,22 @@ test('giveOrder() is false where no server listens, also after one that was kill
   const orders = await takeOrders(folder, async () => {})
   await orders.close()
   assert.equal(await giveOrder(folder, {}, () => {}), false)
+})
+
+test('findListener() tells a service from none and from one that was killed, and gives it no order', async (t) => {
+  for (const folder of [temporaryFolder(t), join(temporaryFolder(t), 'long'.repeat(30))]) {
+    mkdirSync(folder, { recursive: true })
+    assert.equal(await findListener(folder), 'absent')
+    let orders = 0
+    const service = await takeOrders(folder, async () => void orders++)
+    assert.equal(await findListener(folder), 'listening')
+    assert.equal(await giveOrder(folder, {}, () => {}), true)
+    assert.equal(orders, 1)
+    await service.close()
+    // A killed service leaves its socket; a file refuses connections as well.
+    writeFileSync(join(folder, 'symbolon.sock'), '')
+    assert.equal(await findListener(folder), 'abandoned')
+  }
 })
 
 function temporaryFolder(t: TestContext): string {

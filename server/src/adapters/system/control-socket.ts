@@ -3,7 +3,7 @@
  * the owner. A command sends one line of JSON; the service replies with lines of JSON until the
  * work is done.
  */
-import { chmodSync, closeSync, openSync, rmSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, openSync, rmSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -80,6 +80,29 @@ export async function giveOrder(
     else throw new Error(String(news['reason']))
   }
   throw new Error('The service stopped; what it began it goes on with when it is started again')
+}
+
+/**
+ * Asks whether a service listens on the socket in `folder`, without sending it anything: `absent` if there is no socket,
+ * `abandoned` if there is one that no process listens on.
+ */
+export async function findListener(folder: string): Promise<'listening' | 'abandoned' | 'absent'> {
+  if (!existsSync(join(folder, NAME))) return 'absent'
+  const path = socketPathIn(folder)
+  const socket = connect(path.text)
+  const { promise, resolve } = Promise.withResolvers<'listening' | 'abandoned' | 'absent'>()
+  socket.once('connect', () => resolve('listening'))
+  socket.once('error', ({ code }: NodeJS.ErrnoException) => {
+    // A service whose queue of connections is full, or that belongs to another user, listens all the same.
+    if (code === 'ENOENT') resolve('absent')
+    else resolve(code === 'ECONNREFUSED' ? 'abandoned' : 'listening')
+  })
+  try {
+    return await promise
+  } finally {
+    socket.destroy()
+    path.close()
+  }
 }
 
 async function answer(socket: Socket, line: string, listener: Listener): Promise<void> {

@@ -1,0 +1,108 @@
+/** The machine that the program runs on, as its kernel reports it. */
+import { access, constants, readdir, readFile, stat, statfs } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+
+export interface HostMachine {
+  /** Epoch milliseconds. */
+  readonly now: () => number
+  /** Numeric id of the user that this process runs as; null where there is none. */
+  readonly user: number | null
+  /** The version of Node, without the `v`. */
+  readonly nodeVersion: string
+  readonly disk: (path: string) => Promise<DiskFigures>
+  /** Bytes that a process may still use, and all of them, within the limits of a container; null if unknown. */
+  readonly memory: () => Promise<MemoryFigures | null>
+  /** The open file limit of a process, and the number it has open; null if unknown. */
+  readonly openFiles: (pid: number | 'self') => Promise<OpenFileFigures | null>
+  /** The process that has locked the file at `path` exclusively; null if none is known. */
+  readonly lockHolder: (path: string) => Promise<number | null>
+  /** The folder of temporary files, and why no file can be created in it; null if one can. */
+  readonly temporaryFolder: () => Promise<{ readonly path: string; readonly flaw: string | null }>
+}
+
+export interface DiskFigures {
+  /** Available to ordinary users. */
+  readonly freeBytes: number
+  /** Null if the file system does not count them. */
+  readonly freeFiles: number | null
+  /** Magic number of the file system. Source: statfs(2). */
+  readonly type: number
+}
+
+export interface MemoryFigures {
+  readonly availableBytes: number
+  readonly totalBytes: number
+}
+
+export interface OpenFileFigures {
+  readonly limit: number
+  /** Null if another user's process hides it. */
+  readonly open: number | null
+}
+
+/** This machine. Everything that only Linux reports is unknown elsewhere. */
+export const LOCAL_MACHINE: HostMachine = {
+  now: () => Date.now(),
+  user: process.geteuid?.() ?? null,
+  nodeVersion: process.versions.node,
+  disk: async (path) => {
+    const { bavail, bsize, files, ffree, type } = await statfs(path)
+    return { freeBytes: bavail * bsize, freeFiles: files === 0 ? null : ffree, type }
+  },
+  memory: async () => {
+    const text = await readText('/proc/meminfo')
+    const [total, available] = [kibIn(text, 'MemTotal'), kibIn(text, 'MemAvailable')]
+    if (total === null || available === null) return null
+    // Within a control group the kernel's figures are those of the whole machine.
+    const limit = process.constrainedMemory()
+    const limited = limit > 0 && limit < total
+    if (!limited) return { availableBytes: available, totalBytes: total }
+    return { availableBytes: Math.min(available, process.availableMemory()), totalBytes: limit }
+  },
+  openFiles: async (pid) => {
+    const text = await readText(`/proc/${pid}/limits`)
+    const limit = /^Max open files\s+(\d+|unlimited)/m.exec(text ?? '')?.[1]
+    if (limit === undefined) return null
+    const open = await readdir(`/proc/${pid}/fd`).catch(() => null)
+    return {
+      limit: limit === 'unlimited' ? Infinity : Number(limit),
+      open: open === null ? null : open.length,
+    }
+  },
+  lockHolder: async (path) => {
+    const found = await stat(path).catch(() => null)
+    const locks = (await readText('/proc/locks')) ?? ''
+    if (found === null) return null
+    for (const line of locks.split('\n')) {
+      const [, kind, , access, pid, file, first, last] = line.trim().split(/\s+/)
+      const exclusive = Number(first) <= SHARED_FIRST && Number(last) >= SHARED_LAST
+      if (kind !== 'POSIX' || access !== 'WRITE' || !exclusive) continue
+      // The device is not compared: some file systems report another one here than stat() does.
+      if (file?.endsWith(`:${found.ino}`) === true) return Number(pid)
+    }
+    return null
+  },
+  temporaryFolder: async () => {
+    const path = tmpdir()
+    try {
+      await access(path, constants.W_OK | constants.X_OK)
+      return { path, flaw: null }
+    } catch (error) {
+      return { path, flaw: (error as NodeJS.ErrnoException).code ?? String(error) }
+    }
+  },
+}
+
+/** A write lock on these bytes is exclusive use of an SQLite file. Source: sqlite.org/fileformat2.html, "The Lock-Byte Page". */
+const SHARED_FIRST = 2 ** 30 + 2
+const SHARED_LAST = 2 ** 30 + 511
+
+async function readText(path: string): Promise<string | null> {
+  return await readFile(path, 'latin1').catch(() => null)
+}
+
+/** Returns bytes. */
+function kibIn(text: string | null, name: string): number | null {
+  const found = new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text ?? '')?.[1]
+  return found === undefined ? null : Number(found) * 1024
+}

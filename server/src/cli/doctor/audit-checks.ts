@@ -1,0 +1,94 @@
+import { isDamage } from '../../adapters/sqlite/unusable-database.ts'
+import { SystemClock } from '../../adapters/system/system-clock.ts'
+import { flawOfNewest } from '../../audit/verification.ts'
+import { AUDIT_CHECKPOINT_LAG_MS_MAX, AUDIT_SWEEP_MS } from '../../base/limits.ts'
+import { timeOfAuditEvent } from '../../ports/audit-log.ts'
+import { CheckSkipped, failed, ok, warning, type Check, type Finding } from './check.ts'
+import type { DoctorContext } from './context.ts'
+
+/** The time for this, in milliseconds; with very many tenants, the rest is left out. Ours. */
+const TENANTS_MS_MAX = 8_000
+
+/** The ends of every tenant's audit log; `symbolon audit verify` reads all of it. */
+export const AUDIT_CHECKS: readonly Check[] = [
+  { name: 'audit-chain', group: 'audit log', run: checkNewest },
+  { name: 'audit-checkpoints', group: 'audit log', run: checkCheckpoints },
+  { name: 'audit-retention', group: 'audit log', run: checkRetention },
+]
+
+async function checkNewest({ vault, keyring: open }: DoctorContext): Promise<Finding> {
+  const [{ tenants, auditLog }, keyring] = [await vault(), await open()]
+  const clock = new SystemClock()
+  const since = clock.elapsed()
+  let count = 0
+  for (const id of await tenants.ids()) {
+    if (clock.elapsed() - since > TENANTS_MS_MAX) break
+    try {
+      await keyring.open(id)
+    } catch (error) {
+      if (isDamage(error)) throw error
+      throw new CheckSkipped(`the keys of tenant ${id} do not open: see the check tenant-keys`)
+    }
+    const flaw = await flawOfNewest({ keyring, store: { auditLog } }, id)
+    if (flaw !== null) {
+      return failed(
+        `The audit log of tenant ${id} is broken: event ${flaw.number} ${flaw.what}.`,
+        `Run symbolon audit verify --tenant ${id} and keep its output; restore a backup, which has the events as they were.`,
+      )
+    }
+    count++
+    await clock.yield()
+  }
+  return ok(`The newest events of ${count} tenants follow from genuine checkpoints.`)
+}
+
+async function checkCheckpoints({ vault, service, machine }: DoctorContext): Promise<Finding> {
+  const { tenants, auditLog } = await vault()
+  const late: string[] = []
+  for (const id of await auditLog.tenantIds('beyond-checkpoint')) {
+    // The events of a deleted tenant are removed without its keys.
+    if ((await tenants.find(id)) === null) continue
+    const state = await auditLog.state(id)
+    const covered = state?.checkpoint?.last.number ?? 0
+    const [row] = await auditLog.rowsAfter(id, covered, 1)
+    if (row === undefined) continue
+    if (machine.now() - timeOfAuditEvent(row.entry) > AUDIT_CHECKPOINT_LAG_MS_MAX) late.push(id)
+  }
+  if (late.length === 0) return ok('No event has been waiting for its checkpoint for long.')
+  if (!service.running) {
+    return ok(`The newest events of ${late.length} tenants get their checkpoint at the next start.`)
+  }
+  return failed(
+    `Events of ${late.length} tenants, such as ${late[0]}, have waited for a checkpoint for over a minute, although a service runs.`,
+    `Run symbolon audit verify --tenant ${late[0]}, and read the log for record_unsealed: if the audit log is broken, ` +
+      'restore a backup (symbolon restore).',
+  )
+}
+
+async function checkRetention({
+  config,
+  vault,
+  service,
+  machine,
+}: DoctorContext): Promise<Finding> {
+  const { tenants, auditLog } = await vault()
+  const limit = config.auditRetentionDays
+  // A sweep may just be due.
+  const before = machine.now() - limit * DAY_MS - 2 * AUDIT_SWEEP_MS
+  const late: string[] = []
+  for (const id of await tenants.ids()) {
+    const state = await auditLog.state(id)
+    if (state === null) continue
+    const [first] = await auditLog.rowsAfter(id, state.removed.number, 1)
+    if (first !== undefined && timeOfAuditEvent(first.entry) < before) late.push(id)
+  }
+  if (late.length === 0) return ok(`No audit event is older than the ${limit} days it is kept.`)
+  return warning(
+    `${late.length} tenants, such as ${late[0]}, have audit events older than the ${limit} days they are kept.`,
+    service.running
+      ? `Run symbolon audit verify --tenant ${late[0]}: broken events are kept (record_not_swept in the log).`
+      : 'Start the service (symbolon serve), which removes them.',
+  )
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000

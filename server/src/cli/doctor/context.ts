@@ -1,0 +1,182 @@
+/** The context of the checks: settings, machine, and the store and the root key, each opened once, and only to read. */
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { checkRootKey } from '../../access/root-key-check.ts'
+import { FileKeyProvider } from '../../adapters/local-keyring/file-key-provider.ts'
+import { hasRootKey } from '../../adapters/local-keyring/root-key-file.ts'
+import { LocalKeyring } from '../../adapters/local-keyring/local-keyring.ts'
+import { RootKeys } from '../../adapters/local-keyring/root-keys.ts'
+import type { PostgresFacts } from '../../adapters/postgres/inspection.ts'
+import { openSqliteInspection } from '../../adapters/sqlite/inspection.ts'
+import { findListener } from '../../adapters/system/control-socket.ts'
+import type { HostMachine } from '../../adapters/system/host-machine.ts'
+import { SystemRandom } from '../../adapters/system/system-random.ts'
+import type { Config } from '../../config.ts'
+import type { JobReader } from '../../ports/jobs.ts'
+import type { AuditLogReader, TenantReader } from '../../ports/store.ts'
+import { rootKeyFileOf } from '../open-root-keys.ts'
+import { CheckSkipped } from './check.ts'
+import { openSandbox, type Sandbox, type SandboxOptions } from './sandbox.ts'
+
+export interface DoctorContext {
+  readonly config: Config
+  /** Variables with our prefix that are no settings. */
+  readonly unknownVariables: readonly string[]
+  readonly machine: HostMachine
+  readonly service: ServiceState
+  /** Opens the database, of any version. Rejects with the reason, or with CheckSkipped if there is none yet. */
+  readonly openDatabase: () => Promise<InspectedDatabase>
+  /** The same, for the checks that leave its failure to the check `database`. Rejects with CheckSkipped. */
+  readonly database: () => Promise<InspectedDatabase>
+  /** The content of a database of this program's version. Rejects with CheckSkipped. */
+  readonly vault: () => Promise<VaultReaders>
+  /** The root keys of the settings. Rejects with CheckSkipped. */
+  readonly rootKeys: () => Promise<RootKeys>
+  /** The keys of tenants, under the root key that the data was set up with. Rejects with CheckSkipped. */
+  readonly keyring: () => Promise<LocalKeyring>
+  /** Tests the sandbox of reactors, once. */
+  readonly sandbox: () => Promise<Sandbox>
+}
+
+export interface ServiceState {
+  /** Whether a process uses the data folder. */
+  readonly running: boolean
+  /** Its process id; null if none is known. */
+  readonly pid: number | null
+  readonly socket: 'listening' | 'abandoned' | 'absent'
+}
+
+export interface InspectedDatabase {
+  readonly version: number
+  readonly knownVersion: number
+  /** Null on SQLite. */
+  readonly facts: PostgresFacts | null
+}
+
+export interface VaultReaders {
+  readonly tenants: TenantReader
+  readonly jobs: JobReader
+  readonly auditLog: AuditLogReader
+}
+
+/** The part of an inspection that both adapters have. */
+interface Inspection extends InspectedDatabase {
+  readonly readers: () => VaultReaders
+  readonly close: () => void | Promise<void>
+}
+
+export interface ContextInput {
+  readonly config: Config
+  readonly unknownVariables: readonly string[]
+  readonly machine: HostMachine
+  readonly sandboxOptions?: SandboxOptions
+}
+
+/** Call `close` at the end; it closes whatever was opened. */
+export async function openContext(
+  input: ContextInput,
+): Promise<{ readonly context: DoctorContext; readonly close: () => Promise<void> }> {
+  const { config, machine, sandboxOptions } = input
+  const inspection = once(() => inspect(config))
+  const openDatabase = async (): Promise<Inspection> => {
+    if (config.databaseUrl === null) namesIn(config.dataDir)
+    return existsDatabase(config) ? await inspection() : await absent()
+  }
+  const database = async (): Promise<Inspection> =>
+    await openDatabase().catch((error: unknown) => {
+      if (error instanceof CheckSkipped) throw error
+      throw new CheckSkipped('the database cannot be read: see the check database')
+    })
+  const vault = once(async () => readersOf(await database()))
+  const rootKeys = once(() => readRootKeys(config, vault))
+  const context: DoctorContext = {
+    ...input,
+    service: await findService(config.dataDir, machine),
+    openDatabase,
+    database,
+    vault,
+    rootKeys,
+    keyring: once(async () => await keyringOf(await vault(), await rootKeys())),
+    sandbox: once(async () => {
+      if ((await machine.temporaryFolder()).flaw === null)
+        return openSandbox(config, sandboxOptions)
+      throw new CheckSkipped('its files have no place: see the check temporary-folder')
+    }),
+  }
+  const close = async (): Promise<void> => {
+    const found = existsDatabase(config) ? await inspection().catch(() => null) : null
+    await found?.close()
+  }
+  return { context, close }
+}
+
+/** Whether there is a database to read: PostgreSQL is asked in any case. */
+export function existsDatabase({
+  databaseUrl,
+  dataDir,
+}: Pick<Config, 'databaseUrl' | 'dataDir'>): boolean {
+  return databaseUrl !== null || existsSync(join(dataDir, 'symbolon.db'))
+}
+
+/** Returns the names in the data folder, none if it does not exist. Throws CheckSkipped if it cannot be read. */
+export function namesIn(folder: string): string[] {
+  try {
+    return existsSync(folder) ? readdirSync(folder) : []
+  } catch {
+    throw new CheckSkipped('the data folder cannot be read: see the check folder-permissions')
+  }
+}
+
+async function absent(): Promise<never> {
+  throw new CheckSkipped('there is no database yet: the first start creates it')
+}
+
+async function inspect({ databaseUrl, dataDir }: Config): Promise<Inspection> {
+  if (databaseUrl === null) return { ...openSqliteInspection(dataDir), facts: null }
+  const { openPostgresInspection } = await import('../../adapters/postgres/inspection.ts')
+  return await openPostgresInspection(databaseUrl)
+}
+
+function readersOf({ version, knownVersion, facts, readers }: Inspection): VaultReaders {
+  if (version !== knownVersion) {
+    throw new CheckSkipped('the database is of another version: see the check schema-version')
+  }
+  if (facts !== null && facts.forbiddenTables.length > 0) {
+    throw new CheckSkipped('some tables cannot be read: see the check writable')
+  }
+  return readers()
+}
+
+/** Like openRootKeys(), but creates nothing. */
+async function readRootKeys(config: Config, vault: () => Promise<VaultReaders>): Promise<RootKeys> {
+  const { tenants } = await vault()
+  const next = config.rootKeyNextFile
+  try {
+    const first = await FileKeyProvider.open(rootKeyFileOf(config), { createIfMissing: false })
+    const others =
+      next !== null && (await hasRootKey(next))
+        ? [await FileKeyProvider.open(next, { createIfMissing: false })]
+        : []
+    return new RootKeys([first, ...others], (await tenants.rootKeyCheck())?.id ?? null)
+  } catch {
+    throw new CheckSkipped('the root key cannot be read: see the check root-key-file')
+  }
+}
+
+async function keyringOf({ tenants }: VaultReaders, provider: RootKeys): Promise<LocalKeyring> {
+  await checkRootKey({ tenants }, provider).catch(() => {
+    throw new CheckSkipped('the root key is not the one of the data: see the check root-key')
+  })
+  return new LocalKeyring(provider, new SystemRandom(), (id) => tenants.keys(id))
+}
+
+async function findService(folder: string, machine: HostMachine): Promise<ServiceState> {
+  const pid = await machine.lockHolder(join(folder, 'symbolon.lock'))
+  const socket = await findListener(folder).catch(() => 'absent' as const)
+  return { running: pid !== null || socket === 'listening', pid, socket }
+}
+
+function once<Result>(work: () => Promise<Result>): () => Promise<Result> {
+  let result: Promise<Result> | null = null
+  return () => (result ??= work())
+}

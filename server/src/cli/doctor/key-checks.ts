@@ -1,0 +1,218 @@
+import { X509Certificate } from 'node:crypto'
+import { existsSync, lstatSync, readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { checkRootKey } from '../../access/root-key-check.ts'
+import { FileKeyProvider } from '../../adapters/local-keyring/file-key-provider.ts'
+import { hasRootKey } from '../../adapters/local-keyring/root-key-file.ts'
+import { parseCertificates } from '../../adapters/egress/trust.ts'
+import { isDamage } from '../../adapters/sqlite/unusable-database.ts'
+import { SystemClock } from '../../adapters/system/system-clock.ts'
+import type { Config } from '../../config.ts'
+import { rootKeyFileOf } from '../open-root-keys.ts'
+import { readAuthorities } from '../read-authorities.ts'
+import { CheckSkipped, failed, ok, warning, words, type Check, type Finding } from './check.ts'
+import { existsDatabase, namesIn, type DoctorContext } from './context.ts'
+
+/** The time for opening the keys of tenants, in milliseconds: with very many tenants, the rest is left out. Ours. */
+const KEYS_MS_MAX = 8_000
+
+/** The root key, the keys it wraps, and the certificates that are trusted. */
+export const KEY_CHECKS: readonly Check[] = [
+  { name: 'root-key-file', group: 'keys', run: checkRootKeyFile },
+  {
+    name: 'root-key-place',
+    group: 'keys',
+    run: async ({ config }) => {
+      const file = rootKeyFileOf(config)
+      const beside = dirname(resolve(file)) === resolve(config.dataDir)
+      if (!beside || config.databaseUrl !== null) {
+        return ok('The root key is kept away from the data.')
+      }
+      return warning(
+        'The root key is in the data folder, so a copy of the folder can be decrypted.',
+        'For production stop the service, move the key to another volume, and set SYMBOLON_ROOT_KEY_FILE to its path; ' +
+          'for development this is fine.',
+      )
+    },
+  },
+  {
+    name: 'next-root-key',
+    group: 'keys',
+    applies: ({ rootKeyNextFile }) => rootKeyNextFile !== null,
+    run: checkNextRootKey,
+  },
+  {
+    name: 'root-key',
+    group: 'keys',
+    run: async ({ rootKeys, vault }) => {
+      const [{ tenants }, provider] = [await vault(), await rootKeys()]
+      try {
+        await checkRootKey({ tenants }, provider)
+      } catch (error) {
+        return failed((error as Error).message, RIGHT_KEY)
+      }
+      if ((await tenants.rootKeyCheck()) === null) throw new CheckSkipped('nothing is set up yet')
+      return ok(`Root key ${provider.id} is the one of the data.`)
+    },
+  },
+  { name: 'tenant-keys', group: 'keys', run: checkTenantKeys },
+  {
+    name: 'certificates',
+    group: 'keys',
+    applies: (config) => certificateFiles(config).length > 0,
+    run: checkCertificates,
+  },
+]
+
+async function checkRootKeyFile({ config }: DoctorContext): Promise<Finding> {
+  const file = rootKeyFileOf(config)
+  if (config.rootKeyFile === null) namesIn(config.dataDir)
+  let there: boolean
+  try {
+    there = await hasRootKey(file)
+  } catch (error) {
+    const remedy =
+      "Correct SYMBOLON_ROOT_KEY_FILE, or give the service's user access to that folder."
+    return failed(`${(error as Error).message}.`, remedy)
+  }
+  if (!there) {
+    if (!existsDatabase(config)) {
+      return ok(`${file} does not exist yet: the first start creates it.`)
+    }
+    return failed(
+      `The root key file ${file} is missing, and without it no data can be decrypted.`,
+      `Set SYMBOLON_ROOT_KEY_FILE to the root key of this vault, or restore its copy to ${file} with mode 0400.`,
+    )
+  }
+  try {
+    await FileKeyProvider.open(file, { createIfMissing: false })
+  } catch (error) {
+    return failed(`${(error as Error).message}.`, remedyOf(file))
+  }
+  return ok(`${file} is a root key that only its owner can read.`)
+}
+
+/** The reader of the file says what is wrong with it; this is the command against that. */
+function remedyOf(file: string): string {
+  const found = lstatSync(file)
+  if (found.isFile() && (found.mode & 0o7777 & ~0o600) !== 0)
+    return `Run chmod 0400 ${words(file)}.`
+  return (
+    `Restore the root key of this vault from its copy to ${file}: a regular file of 32 bytes with mode 0400, of the ` +
+    "service's user, in a folder that is not world-writable."
+  )
+}
+
+async function checkNextRootKey({ config, vault, rootKeys }: DoctorContext): Promise<Finding> {
+  const file = config.rootKeyNextFile!
+  if (!(await hasRootKey(file))) {
+    return warning(
+      `SYMBOLON_ROOT_KEY_NEXT_FILE names ${file}, which does not exist, so the root key was not replaced.`,
+      'Run symbolon keys rotate --root, which creates it, or unset SYMBOLON_ROOT_KEY_NEXT_FILE.',
+    )
+  }
+  let next: FileKeyProvider
+  try {
+    next = await FileKeyProvider.open(file, { createIfMissing: false })
+  } catch (error) {
+    return failed(`${(error as Error).message}.`, remedyOf(file))
+  }
+  const { tenants } = await vault()
+  await rootKeys()
+  if ((await tenants.rootKeyCheck())?.id === next.id) {
+    return warning(
+      `The next root key, ${next.id}, is in use already.`,
+      `Set SYMBOLON_ROOT_KEY_FILE to ${file}, unset SYMBOLON_ROOT_KEY_NEXT_FILE, and start the service again.`,
+    )
+  }
+  return warning(
+    `The next root key, ${next.id}, is given and not in use.`,
+    'Run symbolon keys rotate --root, or unset SYMBOLON_ROOT_KEY_NEXT_FILE.',
+  )
+}
+
+async function checkTenantKeys({ vault, keyring: open }: DoctorContext): Promise<Finding> {
+  const [{ tenants }, keyring] = [await vault(), await open()]
+  const clock = new SystemClock()
+  const ids = await tenants.ids()
+  if (ids.length === 0) {
+    return warning(
+      'The vault has no tenant, so there is no key that could call it.',
+      'Stop the service, run symbolon init, and start the service again.',
+    )
+  }
+  const since = clock.elapsed()
+  const closed: string[] = []
+  let opened = 0
+  for (const id of ids) {
+    if (clock.elapsed() - since > KEYS_MS_MAX) break
+    try {
+      await keyring.open(id)
+      opened++
+    } catch (error) {
+      if (isDamage(error)) throw error
+      closed.push(id)
+    }
+    keyring.forget(id)
+    await clock.yield()
+  }
+  if (closed.length > 0) {
+    return failed(
+      `The root key does not open the keys of ${closed.length} of ${ids.length} tenants, such as ${closed[0]}.`,
+      'The keys are damaged: restore a backup (symbolon restore); symbolon verify finds everything that is.',
+    )
+  }
+  if (opened < ids.length) return ok(`The keys of ${opened} of ${ids.length} tenants were opened.`)
+  return ok(`The keys of all ${ids.length} tenants open.`)
+}
+
+async function checkCertificates({ config, machine }: DoctorContext): Promise<Finding> {
+  let count = 0
+  const expired: string[] = []
+  for (const { file, setting } of certificateFiles(config)) {
+    let found: readonly string[]
+    try {
+      found = setting === 'SYMBOLON_EXTRA_CA_FILE' ? readAuthorities(file) : authoritiesIn(file)
+    } catch (error) {
+      return failed(
+        (error as Error).message,
+        `Set ${setting} to a PEM file of certificates that the service's user may read.`,
+      )
+    }
+    count += found.length
+    for (const pem of found) {
+      const { subject, validToDate } = new X509Certificate(pem)
+      if (validToDate.getTime() >= machine.now()) continue
+      const name = subject.replaceAll('\n', ', ')
+      expired.push(`${name} in ${file} (${validToDate.toISOString().slice(0, 10)})`)
+    }
+  }
+  if (expired.length === 0) return ok(`${count} additional certificates are trusted, and valid.`)
+  return warning(
+    `These trusted certificates have expired: ${expired.join('; ')}.`,
+    'Replace them in the file with their successors, and start the service again.',
+  )
+}
+
+function authoritiesIn(file: string): string[] {
+  if (!existsSync(file)) throw new Error(`sslrootcert is '${file}', which does not exist.`)
+  const found = parseCertificates(readFileSync(file, 'utf8'))
+  if (found.length === 0) throw new Error(`sslrootcert is '${file}', which holds no certificate.`)
+  return found
+}
+
+/** Returns the files of certificates in the settings. */
+function certificateFiles({
+  extraCaFile,
+  databaseUrl,
+}: Config): { readonly file: string; readonly setting: string }[] {
+  const address = databaseUrl === null ? null : URL.parse(databaseUrl)
+  const ofDatabase = address?.searchParams.get('sslrootcert') ?? null
+  return [
+    ...(extraCaFile === null ? [] : [{ file: extraCaFile, setting: 'SYMBOLON_EXTRA_CA_FILE' }]),
+    ...(ofDatabase === null ? [] : [{ file: ofDatabase, setting: 'SYMBOLON_DATABASE_URL' }]),
+  ]
+}
+
+const RIGHT_KEY =
+  'Set SYMBOLON_ROOT_KEY_FILE to the root key of this vault, or restore the data that belongs to this root key.'

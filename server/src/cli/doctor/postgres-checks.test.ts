@@ -1,0 +1,80 @@
+/** Facts that no test server has: an old version, a standby, a pooler, a remote host. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { PostgresFacts } from '../../adapters/postgres/inspection.ts'
+import type { CheckStatus } from './check.ts'
+import type { DoctorContext } from './context.ts'
+import { POSTGRES_CHECKS } from './postgres-checks.ts'
+
+const FACTS: PostgresFacts = {
+  version: '18.4',
+  versionNumber: 180_004,
+  user: 'vault',
+  database: 'vault',
+  schema: 'public',
+  settings: {
+    synchronous_commit: 'on',
+    fsync: 'on',
+    full_page_writes: 'on',
+    server_encoding: 'UTF8',
+    bytea_output: 'hex',
+    autovacuum: 'on',
+    default_transaction_isolation: 'read committed',
+    default_transaction_read_only: 'off',
+    statement_timeout: '4s',
+  },
+  inRecovery: false,
+  mayCreate: true,
+  forbiddenTables: [],
+  connectionsMax: 97,
+  connections: 5,
+  roleConnectionsMax: -1,
+  databaseConnectionsMax: -1,
+  timeMs: 0,
+  connectionsNeeded: 12,
+  remote: true,
+  encrypted: true,
+  unfinishedMove: false,
+}
+
+const CASES: [name: string, status: CheckStatus, facts: Partial<PostgresFacts>, remedy: RegExp][] =
+  [
+    ['database', 'failed', { version: '14.9', versionNumber: 140_009 }, /PostgreSQL 15 or later/],
+    ['writable', 'failed', { inRecovery: true }, /address of the primary/],
+    [
+      'writable',
+      'failed',
+      { schema: null, mayCreate: false },
+      /ALTER SCHEMA public OWNER TO vault/,
+    ],
+    ['connections', 'failed', { connectionsMax: 10 }, /max_connections/],
+    ['connections', 'warning', { connections: 90 }, /pg_stat_activity/],
+    [
+      'timeouts',
+      'warning',
+      { settings: { ...FACTS.settings, statement_timeout: '0' } },
+      /ALTER ROLE vault SET statement_timeout = '4s'; ALTER ROLE vault SET enable_seqscan = off/,
+    ],
+    ['database-tls', 'warning', { encrypted: false }, /Remove sslmode=disable/],
+    [
+      'durability',
+      'failed',
+      { user: 'Odd "name', settings: { ...FACTS.settings, synchronous_commit: 'off' } },
+      /^ALTER ROLE "Odd ""name" SET synchronous_commit = on;$/,
+    ],
+  ]
+
+for (const [name, status, facts, remedy] of CASES) {
+  test(`${name} is ${status} with ${Object.keys(facts).join(' and ')} like that, and fine without`, async () => {
+    const wrong = await findingOf(name, { ...FACTS, ...facts })
+    assert.equal(wrong.status, status, wrong.message)
+    assert.match(wrong.remedy!, remedy)
+    assert.equal((await findingOf(name, FACTS)).status, 'ok')
+  })
+}
+
+async function findingOf(name: string, facts: PostgresFacts) {
+  const database = async () => ({ version: 1, knownVersion: 1, facts })
+  const check = POSTGRES_CHECKS.find((it) => it.name === name)!
+  return await check.run({ database, openDatabase: database } as unknown as DoctorContext)
+}

@@ -1,0 +1,218 @@
+import { STATEMENT_MS_MAX } from '../../adapters/postgres/database.ts'
+import type { PostgresFacts } from '../../adapters/postgres/inspection.ts'
+import { failed, ok, usesPostgres, warning, type Check, type Finding } from './check.ts'
+import { reasonOf } from './run-checks.ts'
+
+/** The oldest version whose features suffice. Source: docs/operate/postgres.md. */
+const VERSION_MIN = 150_000
+
+/** The PostgreSQL database, as its user and this address see it. */
+export const POSTGRES_CHECKS: readonly Check[] = [
+  {
+    name: 'database',
+    group: 'database',
+    applies: usesPostgres,
+    run: async ({ openDatabase }) => {
+      try {
+        const { facts } = await openDatabase()
+        return reachedBy(facts!)
+      } catch (error) {
+        const reason = error instanceof Error ? reasonOf(error) : String(error)
+        return failed(`${reason}.`, remedyOf(reason))
+      }
+    },
+  },
+  about('durability', ({ settings, ...it }) => {
+    const lazy = settings['synchronous_commit'] ?? 'on'
+    if (lazy !== 'on' && lazy !== 'remote_apply') {
+      return failed(
+        `synchronous_commit is ${lazy}: a power cut would undo acknowledged writes, and a start is refused.`,
+        setForRole(it, 'synchronous_commit', 'on'),
+      )
+    }
+    const off = ['fsync', 'full_page_writes'].filter((name) => settings[name] === 'off')
+    if (off.length > 0) {
+      return failed(
+        `${off.join(' and ')} ${off.length === 1 ? 'is' : 'are'} off: a power cut can damage the whole database.`,
+        off.map((name) => `ALTER SYSTEM SET ${name} = on`).join('; ') +
+          '; SELECT pg_reload_conf();',
+      )
+    }
+    return ok(`synchronous_commit is ${lazy}, and fsync and full_page_writes are on.`)
+  }),
+  about('text-and-bytes', ({ settings, ...it }) => {
+    const encoding = settings['server_encoding'] ?? 'UTF8'
+    if (encoding !== 'UTF8' && encoding !== 'SQL_ASCII') {
+      return failed(
+        `The encoding of the database is ${encoding}, which lacks some characters; a start is refused.`,
+        "Create a database with CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0, and set SYMBOLON_DATABASE_URL to it.",
+      )
+    }
+    const output = settings['bytea_output'] ?? 'hex'
+    if (output === 'hex') return ok(`The encoding is ${encoding}, and bytea_output is hex.`)
+    return failed(
+      `bytea_output is ${output}: sealed data would be misread, and a start is refused.`,
+      setForRole(it, 'bytea_output', 'hex'),
+    )
+  }),
+  about('writable', (facts) => {
+    const { inRecovery, settings, schema, mayCreate, forbiddenTables, user } = facts
+    if (inRecovery) {
+      return failed(
+        'This server is a standby (in recovery), which accepts no writes.',
+        'Set SYMBOLON_DATABASE_URL to the address of the primary.',
+      )
+    }
+    if (settings['default_transaction_read_only'] === 'on') {
+      return failed(
+        'default_transaction_read_only is on, so every write would be refused.',
+        setForRole(facts, 'default_transaction_read_only', 'off'),
+      )
+    }
+    if (schema === null || !mayCreate) {
+      const name = schema ?? 'public'
+      return failed(
+        `The user ${user} may not create tables in the schema ${name}.`,
+        `As a superuser: ALTER SCHEMA ${quoted(name)} OWNER TO ${quoted(user)};`,
+      )
+    }
+    if (forbiddenTables.length > 0) {
+      const [first] = forbiddenTables
+      return failed(
+        `The user ${user} may not read and write ${forbiddenTables.length} tables, such as ${first}.`,
+        `As their owner: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${quoted(schema)} TO ${quoted(user)};`,
+      )
+    }
+    return ok(`The user ${user} may create tables in the schema ${schema}, and write.`)
+  }),
+  about('connections', (facts) => {
+    const { connectionsNeeded: needed, user, database } = facts
+    const limits = [
+      { max: facts.connectionsMax, remedy: 'Raise max_connections, and restart PostgreSQL.' },
+      {
+        max: facts.roleConnectionsMax,
+        remedy: `ALTER ROLE ${quoted(user)} CONNECTION LIMIT -1;`,
+      },
+      {
+        max: facts.databaseConnectionsMax,
+        remedy: `ALTER DATABASE ${quoted(database)} CONNECTION LIMIT -1;`,
+      },
+    ]
+    for (const { max, remedy } of limits) {
+      if (max < 0 || max >= needed) continue
+      return failed(
+        `${max} connections are allowed, and each server opens up to ${needed}.`,
+        remedy,
+      )
+    }
+    const { connectionsMax, connections } = facts
+    const found = `${connections} of ${connectionsMax} connections are open`
+    if (connectionsMax - connections >= needed) return ok(`${found}; a server needs ${needed}.`)
+    return warning(
+      `${found}, and each server opens up to ${needed}.`,
+      'End connections that nothing needs (pg_stat_activity), or raise max_connections.',
+    )
+  }),
+  about('transaction-isolation', ({ settings, ...it }) => {
+    const level = settings['default_transaction_isolation'] ?? 'read committed'
+    if (level === 'read committed') return ok('Transactions are read committed by default.')
+    return warning(
+      `default_transaction_isolation is ${level}: commits are retried often, which costs time.`,
+      setForRole(it, 'default_transaction_isolation', "'read committed'"),
+    )
+  }),
+  about('timeouts', ({ settings, user }) => {
+    if (settings['statement_timeout'] === `${STATEMENT_MS_MAX / 1_000}s`) {
+      return ok("The service's timeouts apply to its statements.")
+    }
+    return warning(
+      "A pooler drops the service's timeouts (statement_timeout), so the database does not enforce them.",
+      `ALTER ROLE ${quoted(user)} SET statement_timeout = '${STATEMENT_MS_MAX / 1_000}s'; ` +
+        `ALTER ROLE ${quoted(user)} SET enable_seqscan = off;`,
+    )
+  }),
+  about('autovacuum', ({ settings }) => {
+    if (settings['autovacuum'] !== 'off') return ok('autovacuum is on.')
+    return warning(
+      'autovacuum is off: deleted rows stay, statistics grow old, and in the end writes stop.',
+      'ALTER SYSTEM SET autovacuum = on; SELECT pg_reload_conf();',
+    )
+  }),
+  about('database-tls', ({ remote, encrypted }) => {
+    if (!remote) return ok('The database is on this machine.')
+    if (encrypted) return ok('The connection to the database is encrypted and verified.')
+    return warning(
+      'The connection to the database on another machine is not encrypted (sslmode=disable).',
+      'Remove sslmode=disable from SYMBOLON_DATABASE_URL, unless the network is as private as the machine.',
+    )
+  }),
+  about('unfinished-move', ({ unfinishedMove }) => {
+    if (!unfinishedMove) return ok('No vault is on its way into the database.')
+    return failed(
+      'A vault is on its way into the database, and not all of it is there.',
+      'Run symbolon migrate --from sqlite --to postgres again, on the machine of the data folder.',
+    )
+  }),
+]
+
+/** Makes a check of the facts alone; it is skipped if the database cannot be reached. */
+function about(name: string, judge: (facts: PostgresFacts) => Finding): Check {
+  return {
+    name,
+    group: 'database',
+    applies: usesPostgres,
+    run: async ({ database }) => {
+      const { facts } = await database()
+      return judge(facts!)
+    },
+  }
+}
+
+function reachedBy({ version, versionNumber, database, user }: PostgresFacts): Finding {
+  if (versionNumber >= VERSION_MIN) {
+    return ok(`PostgreSQL ${version} answers: database ${database}, user ${user}.`)
+  }
+  return failed(
+    `The database is PostgreSQL ${version}, and 15 or later is needed.`,
+    'Upgrade the database server to PostgreSQL 15 or later.',
+  )
+}
+
+/** Returns the remedy against the reason that a connection failed for. */
+function remedyOf(reason: string): string {
+  for (const [pattern, remedy] of REMEDIES) if (pattern.test(reason)) return remedy
+  return 'Start the database, and check the address in SYMBOLON_DATABASE_URL.'
+}
+
+/** Source: postgresql.org, appendix "PostgreSQL Error Codes", in English, and Node's codes. */
+const REMEDIES: readonly (readonly [RegExp, string])[] = [
+  [/SYMBOLON_DATABASE_URL/, 'Correct SYMBOLON_DATABASE_URL.'],
+  [
+    /startup parameter/,
+    'List statement_timeout, lock_timeout and idle_in_transaction_session_timeout in ignore_startup_parameters of the pooler.',
+  ],
+  [
+    /password authentication|role "|no password/,
+    'Correct the user and the password in SYMBOLON_DATABASE_URL.',
+  ],
+  [
+    /database "/,
+    'Create the database (CREATE DATABASE), or correct its name in SYMBOLON_DATABASE_URL.',
+  ],
+  [
+    /too many (?:clients|connections)|connection slots/,
+    'End other connections, or raise the limit of connections.',
+  ],
+  [
+    /certificate|self-signed|altnames|SSL/i,
+    "Give the database a certificate for the name in SYMBOLON_DATABASE_URL, and add sslrootcert with its authority's PEM file.",
+  ],
+]
+
+function setForRole({ user }: Pick<PostgresFacts, 'user'>, setting: string, value: string): string {
+  return `ALTER ROLE ${quoted(user)} SET ${setting} = ${value};`
+}
+
+function quoted(name: string): string {
+  return /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`
+}

@@ -1,0 +1,44 @@
+import { WALLS_TEST_MS_MAX } from '../../adapters/jail/self-test.ts'
+import { failed, ok, warning, type Check } from './check.ts'
+
+/** The sandbox of reactors, and the packages that they may require. */
+export const REACTOR_CHECKS: readonly Check[] = [
+  {
+    name: 'reactor-sandbox',
+    group: 'reactors',
+    timeoutMs: WALLS_TEST_MS_MAX + 10_000,
+    run: async ({ config: { reactorLevel }, sandbox }) => {
+      const { flaw } = await sandbox()
+      if (flaw !== null) {
+        return failed(
+          `No reactor can run at the level ${reactorLevel}: ${flaw}.`,
+          reactorLevel === 'hardened'
+            ? 'Provide the missing part, such as the package bubblewrap, or set SYMBOLON_REACTOR_LEVEL to jail.'
+            : 'Provide the missing part; if you use no reactors, ignore this.',
+        )
+      }
+      if (reactorLevel !== 'portable') {
+        return ok(
+          `The sandbox of the level ${reactorLevel} withstood every attempt of the self-test.`,
+        )
+      }
+      return warning(
+        'The level portable has no sandbox of the kernel, and malicious code can escape it.',
+        'Set SYMBOLON_REACTOR_LEVEL to jail or hardened, unless you trust everyone who writes reactors.',
+      )
+    },
+  },
+  {
+    name: 'reactor-packages',
+    group: 'reactors',
+    applies: ({ reactorPackages }) => reactorPackages.length > 0,
+    run: async ({ config: { reactorPackages }, sandbox }) => {
+      const { missing } = await sandbox()
+      if (missing.length === 0) return ok(`All ${reactorPackages.length} packages are installed.`)
+      return warning(
+        `These packages are not installed, and reactors that require them fail: ${missing.join(', ')}.`,
+        `Run npm install ${missing.join(' ')} beside the service, or remove them from SYMBOLON_REACTOR_PACKAGES.`,
+      )
+    },
+  },
+]

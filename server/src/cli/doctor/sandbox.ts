@@ -1,0 +1,29 @@
+import { JailRunner, type JailSettings } from '../../adapters/jail/jail-runner.ts'
+import { NO_WAY } from '../../adapters/jail/no-way.ts'
+import type { Config } from '../../config.ts'
+
+export interface Sandbox {
+  /** Why no reactor can run; null if reactors can. */
+  readonly flaw: string | null
+  /** Packages of the settings that are not installed. */
+  readonly missing: readonly string[]
+}
+
+export type SandboxOptions = Pick<JailSettings, 'bubblewrap' | 'wallsTestMsMax'>
+
+/** Tests the sandbox as a start does: code of ours attempts in it everything that it must prevent. */
+export async function openSandbox(
+  { reactorLevel, reactorPackages }: Pick<Config, 'reactorLevel' | 'reactorPackages'>,
+  options: SandboxOptions = {},
+): Promise<Sandbox> {
+  const runner = await JailRunner.open({
+    level: reactorLevel,
+    packages: reactorPackages,
+    authorities: [],
+    waysOut: NO_WAY,
+    ...options,
+  })
+  const { flaw, missing } = runner
+  await runner.close()
+  return { flaw, missing }
+}

@@ -1,0 +1,29 @@
+import { failed, ok, warning, type Check } from './check.ts'
+
+/** Whether the tables are of this program's version. */
+export const SCHEMA_CHECK: Check = {
+  name: 'schema-version',
+  group: 'database',
+  run: async ({ database, service, config }) => {
+    const { version, knownVersion } = await database()
+    if (version > knownVersion) {
+      return failed(
+        `The database is at version ${version}, and this program knows ${knownVersion}: it refuses to start.`,
+        'Install the newer program again, or restore a backup from before the upgrade (symbolon restore).',
+      )
+    }
+    if (version === 0) {
+      return warning('The database has no tables yet.', 'Start the service once: symbolon serve.')
+    }
+    if (version < knownVersion) {
+      const others = service.running || config.databaseUrl !== null
+      return warning(
+        `The database is at version ${version}: the next start of this program migrates it to ${knownVersion}.`,
+        others
+          ? 'Back it up, then stop the older service and start this one (symbolon serve).'
+          : 'Back it up, then start the service (symbolon serve).',
+      )
+    }
+    return ok(`The database is at version ${version}, which is this program's.`)
+  },
+}

@@ -1,0 +1,111 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { SETTINGS, type Config } from '../../config.ts'
+import { failed, ok, warning, type Check } from './check.ts'
+import { rootKeyFileOf } from '../open-root-keys.ts'
+
+const VARIABLES = Object.values(SETTINGS).map((it) => it.variable)
+
+/** The settings, and the Node that they are read by. An unusable value is reported before any check runs. */
+export const SETTINGS_CHECKS: readonly Check[] = [
+  {
+    name: 'settings',
+    group: 'settings',
+    run: async ({ config }) => {
+      const store = config.databaseUrl === null ? 'SQLite' : 'PostgreSQL'
+      return ok(`All settings are usable: ${store}, data folder ${config.dataDir}.`)
+    },
+  },
+  {
+    name: 'unknown-settings',
+    group: 'settings',
+    run: async ({ unknownVariables }) => {
+      if (unknownVariables.length === 0) return ok('No variable looks like a misspelled setting.')
+      return warning(
+        `These variables are not settings and have no effect: ${unknownVariables.join(', ')}.`,
+        unknownVariables.map(correctionOf).join('; ') + '.',
+      )
+    },
+  },
+  {
+    name: 'setting-conflicts',
+    group: 'settings',
+    run: async ({ config }) => conflictOf(config) ?? ok('No setting contradicts another.'),
+  },
+  {
+    name: 'node-version',
+    group: 'settings',
+    run: async ({ machine: { nodeVersion } }) => {
+      const needed = neededNode()
+      if (isAtLeast(nodeVersion, needed)) return ok(`Node ${nodeVersion}; ${needed} is needed.`)
+      return failed(
+        `Node ${nodeVersion} is too old: ${needed} is needed.`,
+        `Install Node ${needed} or later, or run npm ci, which brings one along on Linux with glibc.`,
+      )
+    },
+  },
+]
+
+function conflictOf(config: Config): ReturnType<typeof ok> | null {
+  const { port, host, metricsPort, metricsHost, databaseUrl, dataDir, rootKeyNextFile } = config
+  if (metricsPort !== null && metricsPort !== 0 && metricsPort === port && metricsHost === host) {
+    return failed(
+      `SYMBOLON_METRICS_PORT and SYMBOLON_PORT are both ${port}, and the service refuses to start.`,
+      'Set SYMBOLON_METRICS_PORT to another port.',
+    )
+  }
+  if (rootKeyNextFile !== null && resolve(rootKeyNextFile) === resolve(rootKeyFileOf(config))) {
+    return warning(
+      'SYMBOLON_ROOT_KEY_NEXT_FILE names the root key itself, so no rotation can follow from it.',
+      'Unset SYMBOLON_ROOT_KEY_NEXT_FILE, or set it to the file of another root key.',
+    )
+  }
+  const leftVault = existsSync(join(dataDir, 'symbolon.db'))
+  if (databaseUrl !== null && leftVault && !existsSync(join(dataDir, 'symbolon.moved'))) {
+    return warning(
+      `SYMBOLON_DATABASE_URL is set, but ${dataDir} holds a vault that was not moved: its data is not served.`,
+      'Unset SYMBOLON_DATABASE_URL to serve it, move it with symbolon migrate --from sqlite --to postgres, ' +
+        'or set SYMBOLON_DATA_DIR to another folder.',
+    )
+  }
+  return null
+}
+
+/** Names the setting that was probably meant, if one is close. */
+function correctionOf(unknown: string): string {
+  const distances = VARIABLES.map((it) => [it, distanceOf(it, unknown)] as const)
+  const [meant, distance] = distances.toSorted((a, b) => a[1] - b[1])[0]!
+  return distance <= DISTANCE_MAX ? `Rename ${unknown} to ${meant}` : `Unset ${unknown}`
+}
+
+/** A misspelling differs by less. Ours. */
+const DISTANCE_MAX = 4
+
+/** Returns the number of characters to insert, remove or replace (Levenshtein distance). */
+function distanceOf(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, at) => at)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
+      next.push(Math.min(replaced, row[j]! + 1, next[j - 1]! + 1))
+    }
+    row = next
+  }
+  return row[b.length]!
+}
+
+/** Returns the lowest version in package.json. */
+function neededNode(): string {
+  const text = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')
+  const { engines } = JSON.parse(text) as { engines: { node: string } }
+  return engines.node.replace(/^>=/, '')
+}
+
+function isAtLeast(version: string, needed: string): boolean {
+  const [own, least] = [version, needed].map((it) => it.split('.').map(Number))
+  for (const [at, part] of least!.entries()) {
+    if ((own![at] ?? 0) !== part) return (own![at] ?? 0) > part
+  }
+  return true
+}

@@ -1,0 +1,160 @@
+/** Databases in a file that are wrong: each is named, and its remedy works. */
+import assert from 'node:assert/strict'
+import {
+  closeSync,
+  existsSync,
+  globSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, describe, test, type TestContext } from 'node:test'
+import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
+import {
+  assertFound,
+  assertOk,
+  backedUp,
+  copyOf,
+  examine,
+  stoppedVault,
+  variablesOf,
+  type StoppedVault,
+} from './doctor-stage.ts'
+
+/** Tests break copies of it. */
+const original = await stoppedVault({ after })
+
+/** Breaks a copy, finds the check failed, restores a backup as the remedy says, and finds the check fine. */
+async function breakAndRestore(
+  t: TestContext,
+  harm: (vault: StoppedVault) => void,
+  name: string,
+): Promise<void> {
+  const vault = copyOf(t, original)
+  const restore = await backedUp(vault)
+  harm(vault)
+  const { variables } = vault
+  const found = await examine({ variables })
+  assertFound(found, name, 'failed', /symbolon restore/)
+  for (const it of found.values()) {
+    if (it.status === 'failed') assert.match(it.remedy!, /symbolon restore/, it.message)
+  }
+  const restored = await restore()
+  assertOk(
+    await examine({ variables: restored }),
+    'database',
+    'integrity',
+    'schema-version',
+    'root-key',
+    'audit-chain',
+  )
+}
+
+function change({ folder }: StoppedVault, sql: string): void {
+  const db = new DatabaseSync(join(folder, 'symbolon.db'))
+  db.exec(sql)
+  db.close()
+}
+
+/** Overwrites bytes of the database file, as a faulty disk does. */
+function overwrite({ folder }: StoppedVault, at: number, bytes: number): void {
+  const file = openSync(join(folder, 'symbolon.db'), 'r+')
+  writeSync(file, Buffer.alloc(bytes, 0xa5), 0, bytes, at)
+  closeSync(file)
+}
+
+describe('symbolon doctor on a database', () => {
+  test('schema-version: finds a database that is newer than the program', async (t) => {
+    await breakAndRestore(t, (it) => change(it, 'PRAGMA user_version = 999'), 'schema-version')
+  })
+
+  test('schema-version: finds one that is older, and none after the next start', async (t) => {
+    const vault = copyOf(t, original)
+    const { folder, variables } = vault
+    rmSync(join(folder, 'symbolon.db'))
+    const [first] = globSync('../../src/adapters/sqlite/migrations/*.sql', {
+      cwd: import.meta.dirname,
+    }).toSorted()
+    const db = new DatabaseSync(join(folder, 'symbolon.db'))
+    db.exec(readFileSync(join(import.meta.dirname, first!), 'utf8'))
+    db.exec('PRAGMA user_version = 1; PRAGMA journal_mode = WAL')
+    db.close()
+    const found = await examine({ variables })
+    assertFound(found, 'schema-version', 'warning', /start the service \(symbolon serve\)/)
+    assert.equal(found.get('tenant-keys')?.status, 'skipped')
+    const service = await startVault(folder, variables)
+    await service.stop()
+    assertOk(await examine({ variables }), 'schema-version', 'tenant-keys')
+  })
+
+  test('integrity: finds a damaged page', async (t) => {
+    await breakAndRestore(t, (it) => overwrite(it, 5 * 4096, 4096), 'integrity')
+  })
+
+  test('database: finds a file that is no database any more', async (t) => {
+    await breakAndRestore(t, (it) => overwrite(it, 0, 4096), 'database')
+  })
+
+  test('database: finds a file that was cut short', async (t) => {
+    const cut = ({ folder }: StoppedVault): void => {
+      const path = join(folder, 'symbolon.db')
+      truncateSync(path, statSync(path).size / 2)
+    }
+    await breakAndRestore(t, cut, 'database')
+  })
+
+  test('database: finds that the file is gone from a folder that was used', async (t) => {
+    await breakAndRestore(t, ({ folder }) => rmSync(join(folder, 'symbolon.db')), 'database')
+  })
+
+  test('database: finds a log without its index, which the next start reads', async (t) => {
+    const home = temporaryFolder(t)
+    const [folder, variables] = [join(home, 'data'), variablesOf(home)]
+    const service = await startVault(folder, variables)
+    await service.stop('SIGKILL')
+    rmSync(join(folder, 'symbolon.db-shm'))
+    const found = await examine({ variables })
+    assertFound(found, 'database', 'failed', /Start the service once/)
+    assert.ok(!existsSync(join(folder, 'symbolon.db-shm')))
+    await (await startVault(folder, variables)).stop()
+    assertOk(await examine({ variables }), 'database', 'integrity', 'tenant-keys')
+  })
+
+  test('write-ahead-log: finds one that has grown, which the next start copies', async (t) => {
+    const { folder, variables } = copyOf(t, original)
+    const service = await startVault(folder, variables)
+    await service.stop('SIGKILL')
+    truncateSync(join(folder, 'symbolon.db-wal'), 65 * 1024 * 1024)
+    assertFound(await examine({ variables }), 'write-ahead-log', 'warning', /symbolon serve/)
+    await (await startVault(folder, variables)).stop()
+    assertOk(await examine({ variables }), 'write-ahead-log', 'integrity')
+  })
+
+  test('audit-chain: finds a rewritten event at the end of an audit log', async (t) => {
+    const rewrite = (it: StoppedVault): void =>
+      change(
+        it,
+        `UPDATE record SET entry = CAST(entry || x'00' AS BLOB)
+         WHERE number = (SELECT max(number) FROM record)`,
+      )
+    const vault = copyOf(t, original)
+    const restore = await backedUp(vault)
+    rewrite(vault)
+    const { variables } = vault
+    const remedy = assertFound(
+      await examine({ variables }),
+      'audit-chain',
+      'failed',
+      /restore a backup/,
+    )
+    const [, command] = /Run symbolon (audit verify --tenant \S+) and/.exec(remedy)!
+    const verified = await runSymbolon(command!.split(' '), variables)
+    assert.match(verified.out, /BROKEN/)
+    assertOk(await examine({ variables: await restore() }), 'audit-chain')
+  })
+})

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { LOCAL_MACHINE } from '../../src/adapters/system/host-machine.ts'
+import { openContext } from '../../src/cli/doctor/context.ts'
+import { readConfig } from '../../src/config.ts'
+import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
+import { assertHealthy, examine, runDoctor, stoppedVault, variablesOf } from './doctor-stage.ts'
+
+/** Names, sizes, modes and times of change of everything in a folder, and hashes of the content. */
+function stateOf(folder: string): unknown {
+  return readdirSync(folder).map((name) => {
+    const path = join(folder, name)
+    const found = statSync(path)
+    const content = found.isFile() ? hash('sha256', readFileSync(path)) : ''
+    return [name, found.mode, found.size, found.mtimeMs, content]
+  })
+}
+
+describe('symbolon doctor on a healthy vault', () => {
+  test('finds nothing wrong after a clean stop, and changes no file', async (t) => {
+    const vault = await stoppedVault(t)
+    const before = stateOf(vault.folder)
+    assertHealthy(await examine({ variables: vault.variables, sandbox: true }))
+    assert.deepEqual(stateOf(vault.folder), before)
+    assert.ok(!readdirSync(vault.folder).some((it) => /-(?:wal|shm)$/.test(it)))
+  })
+
+  test('finds nothing wrong beside a running service, which goes on serving', async (t) => {
+    const home = temporaryFolder(t)
+    const variables = variablesOf(home)
+    const service = await startVault(join(home, 'data'), variables)
+    t.after(() => service.stop())
+    const port = new URL(service.url).port
+    const results = await examine({ variables: { ...variables, SYMBOLON_PORT: port } })
+    assertHealthy(results)
+    assert.match(results.get('service')!.message, new RegExp(`^Process ${service.pid} .* ready`))
+    assert.match(results.get('open-files')!.message, /^The service may open/)
+    const ready = await fetch(`${service.url}/health/ready`)
+    assert.equal(ready.status, 200)
+  })
+
+  test('reads what a killed service has left, and leaves it as it is for the next start', async (t) => {
+    const home = temporaryFolder(t)
+    const variables = variablesOf(home)
+    const service = await startVault(join(home, 'data'), variables)
+    await service.stop('SIGKILL')
+    const before = stateOf(join(home, 'data'))
+    const results = await examine({ variables })
+    assert.deepEqual(stateOf(join(home, 'data')), before)
+    for (const it of ['root-key', 'tenant-keys', 'integrity', 'audit-chain']) {
+      assert.equal(results.get(it)?.status, 'ok', results.get(it)?.message)
+    }
+    assert.match(results.get('tenant-keys')!.message, /all 1 tenants/)
+    assert.equal(results.get('leftovers')?.status, 'warning')
+  })
+
+  test('finds nothing wrong with an audit log that grows while it is read', async (t) => {
+    const home = temporaryFolder(t)
+    const variables = variablesOf(home)
+    const service = await startVault(join(home, 'data'), variables)
+    t.after(() => service.stop())
+    const headers = { 'BT-API-KEY': /api_key\s+(\S+)/.exec(service.greeting)![1]! }
+    const examined = new AbortController()
+    let requests = 0
+    const asking = (async () => {
+      while (!examined.signal.aborted) {
+        await fetch(`${service.url}/applications`, { headers })
+        requests++
+      }
+    })()
+    for (let n = 0; n < 10; n++) assertHealthy(await examine({ variables }))
+    examined.abort()
+    await asking
+    assert.ok(requests > 0)
+  })
+
+  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+    test(`lets a service start on the vault it reads, after the last one ended by ${signal}`, async (t) => {
+      const home = temporaryFolder(t)
+      const variables = variablesOf(home)
+      const folder = join(home, 'data')
+      await (await startVault(folder, variables)).stop(signal)
+      const { context, close } = await openContext({
+        config: readConfig({}, variables),
+        unknownVariables: [],
+        machine: LOCAL_MACHINE,
+      })
+      t.after(close)
+      const { tenants, jobs } = await context.vault()
+      assert.equal(await tenants.count(), 1)
+      const service = await startVault(folder, variables)
+      assert.deepEqual(await jobs.counts(), { run: 0, deliver: 0, dead: 0 })
+      assert.equal((await service.stop()).status, 0)
+    })
+  }
+
+  test('creates nothing before the first start, and fails nothing', async (t) => {
+    const home = temporaryFolder(t)
+    const results = await examine({ variables: variablesOf(home) })
+    assert.ok([...results.values()].every((it) => it.status !== 'failed'))
+    assert.equal(results.get('tenant-keys')?.status, 'skipped')
+    assert.deepEqual(readdirSync(home), [])
+  })
+
+  test('warns of nothing but the place of the root key in a vault of a first try', async (t) => {
+    const folder = join(temporaryFolder(t), 'data')
+    const variables = { SYMBOLON_DATA_DIR: folder }
+    assert.equal((await runSymbolon(['init'], variables)).status, 0)
+    const results = await examine({ variables: { ...variables, SYMBOLON_PORT: '0' } })
+    assert.equal(results.get('root-key-place')?.status, 'warning')
+    results.delete('root-key-place')
+    assertHealthy(results)
+  })
+})
+
+describe('the output of symbolon doctor', () => {
+  test('is lines with problems first and a summary last, or one JSON object', async (t) => {
+    const folder = join(temporaryFolder(t), 'data')
+    const variables = { SYMBOLON_DATA_DIR: folder }
+    assert.equal((await runSymbolon(['init'], variables)).status, 0)
+    const { out, err } = await runSymbolon(['doctor'], variables)
+    assert.equal(err, '')
+    const lines = out.trimEnd().split('\n')
+    assert.match(lines[0]!, /^(?:failed|warning) +\S+ +\S/)
+    assert.match(lines[1]!, /^ +To fix: /)
+    assert.match(lines.at(-1)!, /^\d+ failed, \d+ warnings?, \d+ ok$/)
+
+    const { exitCode, status: worst, checks } = await runDoctor(variables)
+    // The sandbox has a deadline, which a busy machine may miss.
+    assert.equal(exitCode, worst === 'failed' ? 1 : 0)
+    assert.notEqual(worst, 'ok')
+    assert.deepEqual(Object.keys(checks.get('root-key-place')!), [
+      'name',
+      'group',
+      'status',
+      'message',
+      'remedy',
+    ])
+    assert.equal(checks.get('root-key')!.remedy, null)
+  })
+
+  test('ends with 1 if a check fails, and with --strict if one warns', async (t) => {
+    const folder = join(temporaryFolder(t), 'data')
+    const variables = { SYMBOLON_DATA_DIR: folder }
+    assert.equal((await runSymbolon(['init'], variables)).status, 0)
+    assert.equal((await runDoctor(variables, '--strict')).exitCode, 1)
+    const broken = { ...variables, SYMBOLON_METRICS_PORT: '4400', SYMBOLON_PORT: '4400' }
+    assert.equal((await runDoctor(broken)).exitCode, 1)
+  })
+})
