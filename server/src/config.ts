@@ -8,6 +8,7 @@
 import { LOG_LEVELS, type LogLevel } from './ports/log.ts'
 import { isUnambiguous } from './base/absolute-url.ts'
 import { parseDestination, type Destination } from './base/destination.ts'
+import { nearestOf } from './base/edit-distance.ts'
 import { parseIpBlock, type IpBlock } from './base/ip-address.ts'
 import { CALLBACK_PAUSE_MS, TOKENIZE_TOKENS_MAX, TRANSACTION_LIFETIME_MS } from './base/limits.ts'
 import { REACTOR_LEVELS, type ReactorLevel } from './ports/reactor-runner.ts'
@@ -287,13 +288,17 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** Flags without their dashes, such as `data-dir`. */
 export type Flags = Readonly<Record<string, string | undefined>>
 
-/** Throws ConfigError naming the variable, the given value and the accepted ones. */
+/**
+ * Throws ConfigError naming the variable, the given value and the accepted ones, or a variable that is a misspelled setting.
+ */
 export function readConfig(flags: Flags = {}, environment: Environment = process.env): Config {
+  refuseMisspelled(environment)
   const config: Record<string, unknown> = {}
   for (const [name, setting] of Object.entries(SETTINGS)) {
     const flag = flagOf(setting.variable)
     const fromFlag = flags[flag]
-    const given = fromFlag ?? environment[setting.variable]
+    const variable = environment[setting.variable]
+    const given = fromFlag ?? (isServiceLink(setting.variable, variable) ? undefined : variable)
     const text = given ?? setting.default
     const refused = setting.neverEmpty === true && given?.trim() === ''
     const value = refused ? undefined : setting.parse(text.trim())
@@ -309,15 +314,58 @@ export function readConfig(flags: Flags = {}, environment: Environment = process
   return config as unknown as Config
 }
 
-/** Returns the variables with our prefix that are not settings: most likely misspelt. */
+/** Returns the variables with our prefix that are neither settings nor service links: most likely misspelled. */
 export function unknownVariables(environment: Environment = process.env): string[] {
-  const known = new Set(Object.values(SETTINGS).map((it) => it.variable))
-  return Object.keys(environment).filter((it) => it.startsWith('SYMBOLON_') && !known.has(it))
+  return Object.entries(environment)
+    .filter(
+      ([name, value]) =>
+        name.startsWith(PREFIX) && !VARIABLES.includes(name) && !isServiceLink(name, value),
+    )
+    .map(([name]) => name)
 }
+
+/** Returns the variables of settings that are ignored because they hold service links; a flag overrides them anyway. */
+export function ignoredVariables(
+  flags: Flags = {},
+  environment: Environment = process.env,
+): string[] {
+  return VARIABLES.filter(
+    (it) => flags[flagOf(it)] === undefined && isServiceLink(it, environment[it]),
+  )
+}
+
+/** A misspelled setting would silently have its default: another data folder, say, and so a new vault. */
+function refuseMisspelled(environment: Environment): void {
+  for (const it of unknownVariables(environment)) {
+    if (/^SYMBOLON_(?:SERVICE|PORT)_/.test(it)) continue
+    const meant = nearestOf(it.toUpperCase(), VARIABLES)
+    if (meant.length === 0) continue
+    throw new ConfigError(
+      `${it} is no setting: if you mean ${meant.join(' or ')}, correct it; otherwise unset it.`,
+    )
+  }
+}
+
+/**
+ * Whether Kubernetes sets this variable, in the pods beside a Service named `symbolon` or `symbolon-metrics`, say.
+ *
+ * Source: kubernetes.io/docs/concepts/services-networking/service, Environment variables.
+ */
+function isServiceLink(name: string, value: string | undefined): boolean {
+  if (/_PORT$/.test(name) && /^(?:tcp|udp|sctp):\/\/\S+:\d+$/i.test(value?.trim() ?? ''))
+    return true
+  return SERVICE_LINK.test(name)
+}
+
+const SERVICE_LINK =
+  /^SYMBOLON_(?:\w+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/
+
+const PREFIX = 'SYMBOLON_'
+const VARIABLES: readonly string[] = Object.values(SETTINGS).map((it) => it.variable)
 
 /** Converts `SYMBOLON_DATA_DIR` to `data-dir`. */
 export function flagOf(variable: string): string {
-  return variable.slice('SYMBOLON_'.length).toLowerCase().replaceAll('_', '-')
+  return variable.slice(PREFIX.length).toLowerCase().replaceAll('_', '-')
 }
 
 function wholeFrom(min: number, max: number): (text: string) => number | undefined {

@@ -6,6 +6,7 @@ import type { Command, CommandInput } from './cli/command.ts'
 import { COMMANDS } from './cli/commands.ts'
 import { helpOf, helpOfCommand } from './cli/help.ts'
 import { version } from './cli/version.ts'
+import { nearestOf } from './base/edit-distance.ts'
 import { ConfigError, flagOf, SettingError, SETTINGS, type Flags } from './config.ts'
 
 // Exits even if a client still holds a connection: `stop` promises that the process ends.
@@ -123,8 +124,10 @@ function better(error: unknown, flags: readonly string[]): unknown {
   }
   const unknown = /^Unknown option '(-+([^']+))'/.exec(message)
   if (unknown === null) return error
-  const meant = flags.find((it) => it.startsWith(unknown[2]!))
-  const hint = meant === undefined ? '' : ` Did you mean --${meant}?`
+  const begun = flags.find((it) => it.startsWith(unknown[2]!))
+  const meant = begun === undefined ? nearestOf(unknown[2]!, flags) : [begun]
+  const hint =
+    meant.length === 0 ? '' : ` Did you mean ${meant.map((it) => `--${it}`).join(' or ')}?`
   return new ConfigError(`There is no setting '${unknown[1]}'.${hint} Try: symbolon help`)
 }
 

@@ -10,11 +10,19 @@ import { storeFamilies } from '../adapters/metrics/store-families.ts'
 import { createApp } from '../app.ts'
 import { PLANS } from '../base/access.ts'
 import { AUDIT_CHECKPOINT_MS, AUDIT_SWEEP_MS, SHUTDOWN_MS_MAX } from '../base/limits.ts'
-import { ConfigError, readConfig, unknownVariables, type Config } from '../config.ts'
+import {
+  ConfigError,
+  ignoredVariables,
+  readConfig,
+  unknownVariables,
+  type Config,
+  type Flags,
+} from '../config.ts'
 import { connectInProcess } from '../http/in-process-connections.ts'
 import { listen, tryListening, type ListenAddress } from '../http/listen.ts'
 import { auditCheckpointer } from '../audit/checkpoint.ts'
 import { sweepAuditLogs } from '../audit/retention.ts'
+import type { Log } from '../ports/log.ts'
 import type { CommandInput, RunCommand } from './command.ts'
 import { DEFAULT_TENANT_NAME } from './init.ts'
 import { openWorld, type OpenWorld } from './open-world.ts'
@@ -50,8 +58,7 @@ export const serve: RunCommand = async ({ flags, out }) => {
       // An operator who deleted the last tenant did not ask for another, whose key would end up in some log.
       world.log.warn('no_tenant', { hint: 'stop, make one with symbolon init, start again' })
     }
-    const unknown = unknownVariables()
-    if (unknown.length > 0) world.log.warn('unknown_variables', { variables: unknown })
+    warnOfVariables(world.log, flags)
 
     const app = createApp(world, {
       version: version(),
@@ -103,6 +110,15 @@ export const serve: RunCommand = async ({ flags, out }) => {
   } finally {
     await opened.close()
   }
+}
+
+function warnOfVariables(log: Log, flags: Flags): void {
+  const unknown = unknownVariables()
+  if (unknown.length > 0) log.warn('unknown_variables', { variables: unknown })
+  const ignored = ignoredVariables(flags)
+  if (ignored.length === 0) return
+  const hint = 'Kubernetes set them to the address of a Service; the defaults apply'
+  log.warn('ignored_variables', { variables: ignored, hint })
 }
 
 /** With the database and the root key elsewhere, nothing has created the folder yet. */
