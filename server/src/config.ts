@@ -24,6 +24,7 @@ export interface Config {
   readonly databaseUrl: string | null
   readonly rootKeyFile: string | null
   readonly rootKeyNextFile: string | null
+  readonly noCreate: boolean
   readonly corsOrigins: '*' | readonly string[]
   readonly logLevel: LogLevel
   readonly egressAllow: readonly Destination[]
@@ -53,6 +54,8 @@ export interface Setting<Value> {
   readonly secret?: true
   /** Whether an empty value is refused instead of treated as unset, because the default is unlikely to be meant. */
   readonly neverEmpty?: true
+  /** Whether the flag alone, without a value, means `on`. */
+  readonly bare?: true
   /** Returns the items that made a list unacceptable. */
   readonly flaws?: (text: string) => readonly string[]
 }
@@ -139,6 +142,15 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     about:
       'The file of the next root key, while the root key is being replaced. The service uses whichever of the two wraps the data. See [keys.md](keys.md).',
     parse: (text) => (text === '' ? null : text),
+  },
+  noCreate: {
+    variable: 'SYMBOLON_NO_CREATE',
+    default: 'off',
+    accepts: 'on or off',
+    about:
+      'Whether `serve` and `init` refuse to make a new vault: with `on`, or the flag alone, they end with status 1 and create nothing if the data folder or the database holds none. Set it once the vault exists, so that a wrong mount is noticed.',
+    parse: onOrOff,
+    bare: true,
   },
   corsOrigins: {
     variable: 'SYMBOLON_CORS_ORIGINS',

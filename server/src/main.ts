@@ -94,10 +94,21 @@ function parse(
   allowPositionals: boolean,
 ) {
   try {
-    return parseArgs({ args: withNumbers(args, options), options, strict: true, allowPositionals })
+    const whole = withNumbers(withBareFlags(args), options)
+    return parseArgs({ args: whole, options, strict: true, allowPositionals })
   } catch (error) {
     throw better(error, Object.keys(options))
   }
+}
+
+/** Gives a flag that may stand alone the value `on`, unless one follows. */
+function withBareFlags(args: string[]): string[] {
+  const bare = Object.values(SETTINGS).filter((it) => it.bare === true)
+  const flags = bare.map((it) => `--${flagOf(it.variable)}`)
+  return args.map((it, at) => {
+    const alone = flags.includes(it) && !['on', 'off'].includes(args[at + 1] ?? '')
+    return alone ? `${it}=on` : it
+  })
 }
 
 /** Joins a negative number to its flag, since parseArgs() would take it for a flag: the setting's own check refuses it. */

@@ -54,7 +54,10 @@ async function rotateHere(
   order: RotationOrder,
   say: (news: RotationNews) => void,
 ): Promise<void> {
-  const opened = await openWorld({ ...config, logLevel: 'silent' }, { onFault: () => {} })
+  const opened = await openWorld(
+    { ...config, logLevel: 'silent' },
+    { onFault: () => {}, existing: true },
+  )
   const rotations = new Rotations(opened.world, opened.keyMaker)
   try {
     await checkRootKey(opened.world.store, opened.keyProvider)

@@ -42,6 +42,7 @@ export const MAKE_ONE_SERVER: Readonly<Record<string, OneServerReason>> = {
   'test/flows/keys-rotate.test.ts': 'a process by itself',
   'test/flows/metrics.test.ts': 'a process by itself',
   'test/flows/migrate-command.test.ts': 'a data folder is looked into',
+  'test/flows/no-create.test.ts': 'a process by itself',
   'test/flows/postgres.test.ts': 'there are several already',
   'test/flows/reactor-run.test.ts': 'nothing is served',
   'test/flows/start-and-stop.test.ts': 'a process by itself',
