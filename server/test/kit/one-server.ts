@@ -47,6 +47,7 @@ export const MAKE_ONE_SERVER: Readonly<Record<string, OneServerReason>> = {
   'test/flows/reactor-run.test.ts': 'nothing is served',
   'test/flows/start-and-stop.test.ts': 'a process by itself',
   'test/flows/start-contract.test.ts': 'a process by itself',
+  'test/flows/start-port.test.ts': 'a process by itself',
   'test/flows/sweep.test.ts': 'a data folder is looked into',
   'test/interface/callbacks.test.ts': 'there are several already',
   'test/interface/idempotency.test.ts': 'there are several already',
