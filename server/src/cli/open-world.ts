@@ -28,6 +28,8 @@ import { readAuthorities } from './read-authorities.ts'
 export interface OpenWorld {
   readonly world: World
   readonly keyProvider: RootKeys
+  /** Opens the root keys that the settings name now, as the next start would. */
+  readonly reopenRootKeys: () => Promise<RootKeys>
   readonly keyMaker: KeyMaker
   readonly rootKeyFile: string
   /** The metrics of the chosen adapters. */
@@ -113,6 +115,8 @@ export async function openWorld(
         canonicalJson,
       },
       keyProvider,
+      reopenRootKeys: async () =>
+        openRootKeys(config, await store.tenants.rootKeyCheck(), { create: false }),
       keyMaker: keyring,
       rootKeyFile: rootKeyFileOf(config),
       families: () => families.flatMap((it) => it()),

@@ -1,5 +1,6 @@
 import { checkRootKey } from '../access/root-key-check.ts'
 import { setUp, type TenantSetUp } from '../access/set-up.ts'
+import { hasRootKey } from '../adapters/local-keyring/root-key-file.ts'
 import { isDatabaseGone } from '../adapters/sqlite/data-folder.ts'
 import { makeDataFolder } from '../adapters/sqlite/make-data-folder.ts'
 import { takeOrders } from '../adapters/system/control-socket.ts'
@@ -108,6 +109,11 @@ async function prepareVault(
 ): Promise<void> {
   const { world, keyProvider } = opened
   await checkRootKey(world.store, keyProvider)
+  const next = config.rootKeyNextFile
+  if (next !== null && !(await hasRootKey(next))) {
+    const hint = 'there is no such file: make it with symbolon keys create-root, and restart'
+    world.log.warn('root_key_next_missing', { file: next, hint })
+  }
   if ((await world.store.tenants.rootKeyCheck()) === null) {
     const made = await setUp(world, keyProvider, { name: DEFAULT_TENANT_NAME, plan: PLANS[0] })
     greet(out, config, opened, made)
