@@ -10,6 +10,7 @@ import { isUnambiguous } from './base/absolute-url.ts'
 import { parseDestination, type Destination } from './base/destination.ts'
 import { nearestOf } from './base/edit-distance.ts'
 import { parseIpBlock, type IpBlock } from './base/ip-address.ts'
+import { isServiceLink } from './base/service-link.ts'
 import { CALLBACK_PAUSE_MS, TOKENIZE_TOKENS_MAX, TRANSACTION_LIFETIME_MS } from './base/limits.ts'
 import { REACTOR_LEVELS, type ReactorLevel } from './ports/reactor-runner.ts'
 
@@ -300,9 +301,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** Flags without their dashes, such as `data-dir`. */
 export type Flags = Readonly<Record<string, string | undefined>>
 
-/**
- * Throws ConfigError naming the variable, the given value and the accepted ones, or a variable that is a misspelled setting.
- */
+/** Throws ConfigError naming the variable, the given value and the accepted ones, or a misspelled variable. */
 export function readConfig(flags: Flags = {}, environment: Environment = process.env): Config {
   refuseMisspelled(environment)
   const config: Record<string, unknown> = {}
@@ -328,12 +327,8 @@ export function readConfig(flags: Flags = {}, environment: Environment = process
 
 /** Returns the variables with our prefix that are neither settings nor service links: most likely misspelled. */
 export function unknownVariables(environment: Environment = process.env): string[] {
-  return Object.entries(environment)
-    .filter(
-      ([name, value]) =>
-        name.startsWith(PREFIX) && !VARIABLES.includes(name) && !isServiceLink(name, value),
-    )
-    .map(([name]) => name)
+  const names = Object.keys(environment).filter((it) => it.startsWith(PREFIX))
+  return names.filter((it) => !VARIABLES.includes(it) && !isServiceLink(it, environment[it]))
 }
 
 /** Returns the variables of settings that are ignored because they hold service links; a flag overrides them anyway. */
@@ -349,28 +344,14 @@ export function ignoredVariables(
 /** A misspelled setting would silently have its default: another data folder, say, and so a new vault. */
 function refuseMisspelled(environment: Environment): void {
   for (const it of unknownVariables(environment)) {
-    if (/^SYMBOLON_(?:SERVICE|PORT)_/.test(it)) continue
-    const meant = nearestOf(it.toUpperCase(), VARIABLES)
+    const injected = /^SYMBOLON_(?:SERVICE|PORT)_/.test(it)
+    const meant = injected ? [] : nearestOf(it.toUpperCase(), VARIABLES)
     if (meant.length === 0) continue
     throw new ConfigError(
       `${it} is no setting: if you mean ${meant.join(' or ')}, correct it; otherwise unset it.`,
     )
   }
 }
-
-/**
- * Whether Kubernetes sets this variable, in the pods beside a Service named `symbolon` or `symbolon-metrics`, say.
- *
- * Source: kubernetes.io/docs/concepts/services-networking/service, Environment variables.
- */
-function isServiceLink(name: string, value: string | undefined): boolean {
-  if (/_PORT$/.test(name) && /^(?:tcp|udp|sctp):\/\/\S+:\d+$/i.test(value?.trim() ?? ''))
-    return true
-  return SERVICE_LINK.test(name)
-}
-
-const SERVICE_LINK =
-  /^SYMBOLON_(?:\w+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/
 
 const PREFIX = 'SYMBOLON_'
 const VARIABLES: readonly string[] = Object.values(SETTINGS).map((it) => it.variable)

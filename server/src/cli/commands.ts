@@ -54,6 +54,12 @@ export const COMMANDS: readonly Command[] = [
     load: async () => (await import('./keys-rotate.ts')).keysRotate,
   },
   {
+    name: 'keys recover',
+    about: 'Create a management key for a tenant that lost its own (--tenant T, --application ID)',
+    flags: { application: 'string', json: 'boolean', tenant: 'string' },
+    load: async () => (await import('./keys-recover.ts')).keysRecover,
+  },
+  {
     name: 'audit verify',
     about: 'Verify that the audit log is intact (--tenant ID, --json)',
     flags: { json: 'boolean', tenant: 'string' },

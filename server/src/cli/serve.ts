@@ -10,7 +10,7 @@ import { processFamilies } from '../adapters/metrics/process-families.ts'
 import { storeFamilies } from '../adapters/metrics/store-families.ts'
 import { createApp } from '../app.ts'
 import { PLANS } from '../base/access.ts'
-import { AUDIT_CHECKPOINT_MS, AUDIT_SWEEP_MS, SHUTDOWN_MS_MAX } from '../base/limits.ts'
+import { AUDIT_CHECKPOINT_MS, AUDIT_SWEEP_MS, NOTICES_MS, SHUTDOWN_MS_MAX } from '../base/limits.ts'
 import {
   ConfigError,
   ignoredVariables,
@@ -28,6 +28,8 @@ import type { CommandInput, RunCommand } from './command.ts'
 import { DEFAULT_TENANT_NAME } from './init.ts'
 import { openWorld, type OpenWorld, type OwnService } from './open-world.ts'
 import { driveJobs } from './drive-jobs.ts'
+import { recoveryLogger } from './recovery-notices.ts'
+import { executeRecoveryOrder, parseRecoveryOrder } from './recovery-order.ts'
 import { parseRotationOrder, executeRotationOrder } from './rotation-order.ts'
 import { Rotations } from './rotations.ts'
 import { Sweeper } from './sweeper.ts'
@@ -67,13 +69,16 @@ export const serve: RunCommand = async ({ flags, out }) => {
       reactors: { configurationRequired: config.reactorConfiguration === 'required' },
     })
     const rotations = new Rotations(world, opened.keyMaker)
-    closers.push(await takeOrdersIn(config.dataDir, opened, rotations))
+    const logRecoveries = recoveryLogger(world)
+    await logRecoveries()
+    closers.push(await takeOrdersIn(config.dataDir, opened, { rotations, logRecoveries }))
     if (meters !== undefined) closers.push((await measure(config, opened, meters)).close)
-    const port = await listen(app, config, (port) => {
+    const host = config.host
+    const port = await listen(app, { host, port: config.port }, (port) => {
       const connect: OwnService['connect'] = (it) => connectInProcess(app, it)
       opened.serves({ port, connect })
     })
-    out(`Symbolon ${version()} is ready at ${addressOf(config.host, port)}`)
+    out(`Symbolon ${version()} is ready at ${addressOf(host, port)}`)
 
     const sweeper = new Sweeper(world)
     const resumed = rotations.resume()
@@ -81,6 +86,7 @@ export const serve: RunCommand = async ({ flags, out }) => {
     const housekeeping = [
       every(AUDIT_CHECKPOINT_MS, checkpoint),
       every(AUDIT_SWEEP_MS, () => sweepAuditLogs(world, config.auditRetentionDays)),
+      every(NOTICES_MS, logRecoveries),
     ]
 
     const jobs = driveJobs(app.jobs)
@@ -138,15 +144,19 @@ function warnOfVariables(log: Log, flags: Flags): void {
 async function takeOrdersIn(
   folder: string,
   opened: OpenWorld,
-  rotations: Rotations,
+  { rotations, logRecoveries }: { rotations: Rotations; logRecoveries: () => Promise<void> },
 ): Promise<() => Promise<void>> {
   try {
     // With the database and the root key elsewhere, nothing has created the folder yet.
     makeDataFolder(folder)
     const { close } = await takeOrders(folder, async (order, report) => {
       const rotation = parseRotationOrder(order)
-      if (rotation === null) throw new Error('The service does not know such an order')
-      await executeRotationOrder(opened, rotations, rotation, report)
+      const recovery = parseRecoveryOrder(order)
+      if (rotation !== null) await executeRotationOrder(opened, rotations, rotation, report)
+      else if (recovery !== null) {
+        report({ recovered: await executeRecoveryOrder(opened, recovery) })
+        await logRecoveries()
+      } else throw new Error('The service does not know such an order')
     })
     return close
   } catch (error) {

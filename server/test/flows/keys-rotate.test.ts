@@ -175,7 +175,7 @@ test('where there is no vault none is made, nor a root key', async (t) => {
   }
 })
 
-interface Stage {
+interface RootKeyStage {
   readonly folder: string
   readonly next: string
   readonly where: Record<string, string>
@@ -184,7 +184,7 @@ interface Stage {
 }
 
 /** Sets a vault up, without starting a server. */
-async function stage(t: TestContext, store: (typeof STORES)[number]): Promise<Stage> {
+async function stage(t: TestContext, store: (typeof STORES)[number]): Promise<RootKeyStage> {
   const folder = temporaryFolder(t)
   const where = {
     SYMBOLON_DATA_DIR: folder,

@@ -25,7 +25,7 @@ describe('without a vault in the data folder', () => {
       [bare, 'there is no symbolon.db in it'],
       [empty, 'symbolon.db in it is empty, so no vault was set up there'],
     ]
-    const before = readdirSync(parent, { recursive: true }).sort()
+    const before = filesBelow(parent)
     for (const [folder, what] of cases) {
       for (const command of ['serve', 'init']) {
         const { status, out, err } = await runSymbolon([
@@ -39,7 +39,7 @@ describe('without a vault in the data folder', () => {
         assert.equal(err, `symbolon ${command}: Cannot open ${folder}: ${what}; ${hint}\n`)
       }
     }
-    assert.deepEqual(readdirSync(parent, { recursive: true }).sort(), before)
+    assert.deepEqual(filesBelow(parent), before)
     assert.equal(existsSync(missing), false)
   })
 
@@ -132,6 +132,10 @@ test('audit verify makes no root key where nothing was set up', async (t) => {
   assert.equal(status, 1)
   assert.equal(existsSync(join(folder, 'root.key')), false)
 })
+
+function filesBelow(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort()
+}
 
 async function assertEmpty(database: string): Promise<void> {
   const sql = "SELECT count(*) AS count FROM pg_class WHERE relnamespace = 'public'::regnamespace"

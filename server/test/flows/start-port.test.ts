@@ -83,7 +83,7 @@ describe('while a start takes long, connections are refused', () => {
     t.after(() => migrating.end())
     await migrating.query('BEGIN')
     // The lock of migrate().
-    await migrating.query(`SELECT pg_advisory_xact_lock(${0x73796d62})`)
+    await migrating.query('SELECT pg_advisory_xact_lock($1)', [0x73796d62])
     const starting = startVault(temporaryFolder(t), { ...LISTEN, SYMBOLON_DATABASE_URL })
     const waiting = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
     while ((await migrating.query(waiting)).rowCount === 0) await turn()
@@ -134,17 +134,17 @@ type Outcome = 'refused' | 'broken off' | number
 
 /** Connects over and over, one connection at a time. */
 function watchPort(): { readonly stop: () => Promise<Outcome[]> } {
-  let stopped = false
+  const stopping = new AbortController()
   const outcomes: Outcome[] = []
   const watching = (async () => {
-    while (!stopped) {
+    while (!stopping.signal.aborted) {
       outcomes.push(await outcomeOfConnecting())
       await turn()
     }
   })()
   return {
     stop: async () => {
-      stopped = true
+      stopping.abort()
       await watching
       return outcomes
     },

@@ -39,6 +39,7 @@ export const MAKE_ONE_SERVER: Readonly<Record<string, OneServerReason>> = {
   'test/flows/audit-verify.test.ts': 'a data folder is looked into',
   'test/flows/canary.ts': 'a data folder is looked into',
   'test/flows/full-disk.test.ts': 'a data folder is looked into',
+  'test/flows/keys-recover.test.ts': 'a process by itself',
   'test/flows/keys-rotate.test.ts': 'a process by itself',
   'test/flows/metrics.test.ts': 'a process by itself',
   'test/flows/migrate-command.test.ts': 'a data folder is looked into',

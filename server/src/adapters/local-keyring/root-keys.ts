@@ -21,9 +21,14 @@ export class RootKeys implements KeyProvider {
     return this.#current.id
   }
 
+  /** Returns every root key that is held, the one in use first. */
+  all(): readonly KeyProvider[] {
+    return [this.#current, ...this.#others]
+  }
+
   /** Returns the root key with this name, in use or not; undefined if it is not held. */
   find(id: string): KeyProvider | undefined {
-    return [this.#current, ...this.#others].find((it) => it.id === id)
+    return this.all().find((it) => it.id === id)
   }
 
   /** Uses `next` from now on; the previous root key still unwraps the keys it wrapped. */
