@@ -2,6 +2,7 @@ import type { RotationProgress } from '../key-rotation/rotate-data-key.ts'
 import { rotateRootKey } from '../key-rotation/rotate-root-key.ts'
 import type { OpenWorld } from './open-world.ts'
 import type { Rotations } from './rotations.ts'
+import { requireHeldByServers } from './server-notices.ts'
 
 /** The order that `symbolon keys rotate` sends to the service. */
 export interface RotationOrder {
@@ -61,6 +62,7 @@ async function replaceRootKey(
     )
   }
   await requireNextStart(opened, id)
+  await requireHeldByServers(world, id)
   // Both keys are held: if the outcome of the commit is unknown, either may be the right one.
   const wrapped = await rotateRootKey(world, keyMaker, next)
   keyProvider.turnTo(next)

@@ -32,6 +32,7 @@ import { recoveryLogger } from './recovery-notices.ts'
 import { executeRecoveryOrder, parseRecoveryOrder } from './recovery-order.ts'
 import { parseRotationOrder, executeRotationOrder } from './rotation-order.ts'
 import { Rotations } from './rotations.ts'
+import { announceServer } from './server-notices.ts'
 import { Sweeper } from './sweeper.ts'
 import { version } from './version.ts'
 import { within } from './within.ts'
@@ -71,6 +72,7 @@ export const serve: RunCommand = async ({ flags, out }) => {
     const rotations = new Rotations(world, opened.keyMaker)
     const logRecoveries = recoveryLogger(world)
     await logRecoveries()
+    if (config.databaseUrl !== null) closers.push(await announceServer(opened))
     closers.push(await takeOrdersIn(config.dataDir, opened, { rotations, logRecoveries }))
     if (meters !== undefined) closers.push((await measure(config, opened, meters)).close)
     const host = config.host

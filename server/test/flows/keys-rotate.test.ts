@@ -1,6 +1,14 @@
 /** `symbolon keys rotate` as an operator runs it, with a service and without. */
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { freshDatabase } from '../kit/postgres/test-database.ts'
@@ -120,6 +128,36 @@ for (const store of STORES) {
     })
   })
 }
+
+test('the root key is not replaced while another server on the database lacks the new one, and which is said', async (t) => {
+  const { folder, next, where, key } = await stage(t, 'PostgreSQL')
+  await runSymbolon(['keys', 'create-root', '--to', next])
+  const both = { ...where, SYMBOLON_ROOT_KEY_NEXT_FILE: next }
+  const elsewhere = temporaryFolder(t)
+  copyFileSync(join(folder, 'root.key'), join(elsewhere, 'root.key'))
+  const vault = await startVault(folder, both)
+  t.after(() => vault.stop())
+  const lacking = await startVault(elsewhere, { ...where, SYMBOLON_DATA_DIR: elsewhere })
+  t.after(() => lacking.stop())
+  const alone = { ...both, SYMBOLON_DATA_DIR: temporaryFolder(t) }
+  copyFileSync(join(folder, 'root.key'), join(alone.SYMBOLON_DATA_DIR, 'root.key'))
+  // By a service, and by the command itself on a machine without one.
+  for (const variables of [both, alone]) {
+    const { status, out, err } = await rotateRoot(variables)
+    assert.deepEqual([status, out], [1, ''])
+    assert.match(
+      err,
+      new RegExp(`these servers were started without root key .*\\(${lacking.pid}\\)\\. Set`),
+    )
+    assert.ok(!err.includes(`(${vault.pid})`), err)
+  }
+  await lacking.stop()
+  const holding = await startVault(elsewhere, { ...both, SYMBOLON_DATA_DIR: elsewhere })
+  t.after(() => holding.stop())
+  const { status, err } = await rotateRoot(both)
+  assert.deepEqual([status, err], [0, ''])
+  for (const { url } of [vault, holding]) await works(url, key)
+})
 
 describe('symbolon keys create-root', () => {
   test('writes 32 bytes for the owner alone, and says what to do with them', async (t) => {
