@@ -8,7 +8,9 @@
 import { LOG_LEVELS, type LogLevel } from './ports/log.ts'
 import { isUnambiguous } from './base/absolute-url.ts'
 import { parseDestination, type Destination } from './base/destination.ts'
+import { nearestOf } from './base/edit-distance.ts'
 import { parseIpBlock, type IpBlock } from './base/ip-address.ts'
+import { isServiceLink } from './base/service-link.ts'
 import { CALLBACK_PAUSE_MS, TOKENIZE_TOKENS_MAX, TRANSACTION_LIFETIME_MS } from './base/limits.ts'
 import { REACTOR_LEVELS, type ReactorLevel } from './ports/reactor-runner.ts'
 
@@ -23,6 +25,7 @@ export interface Config {
   readonly databaseUrl: string | null
   readonly rootKeyFile: string | null
   readonly rootKeyNextFile: string | null
+  readonly noCreate: boolean
   readonly corsOrigins: '*' | readonly string[]
   readonly logLevel: LogLevel
   readonly egressAllow: readonly Destination[]
@@ -52,6 +55,8 @@ export interface Setting<Value> {
   readonly secret?: true
   /** Whether an empty value is refused instead of treated as unset, because the default is unlikely to be meant. */
   readonly neverEmpty?: true
+  /** Whether the flag alone, without a value, means `on`. */
+  readonly bare?: true
   /** Returns the items that made a list unacceptable. */
   readonly flaws?: (text: string) => readonly string[]
 }
@@ -138,6 +143,15 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     about:
       'The file of the next root key, while the root key is being replaced. The service uses whichever of the two wraps the data. See [keys.md](keys.md).',
     parse: (text) => (text === '' ? null : text),
+  },
+  noCreate: {
+    variable: 'SYMBOLON_NO_CREATE',
+    default: 'off',
+    accepts: 'on or off',
+    about:
+      'Whether `serve` and `init` refuse to make a new vault: with `on`, or the flag alone, they end with status 1 and create nothing if the data folder or the database holds none. Set it once the vault exists, so that a wrong mount is noticed.',
+    parse: onOrOff,
+    bare: true,
   },
   corsOrigins: {
     variable: 'SYMBOLON_CORS_ORIGINS',
@@ -287,13 +301,15 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** Flags without their dashes, such as `data-dir`. */
 export type Flags = Readonly<Record<string, string | undefined>>
 
-/** Throws ConfigError naming the variable, the given value and the accepted ones. */
+/** Throws ConfigError naming the variable, the given value and the accepted ones, or a misspelled variable. */
 export function readConfig(flags: Flags = {}, environment: Environment = process.env): Config {
+  refuseMisspelled(environment)
   const config: Record<string, unknown> = {}
   for (const [name, setting] of Object.entries(SETTINGS)) {
     const flag = flagOf(setting.variable)
     const fromFlag = flags[flag]
-    const given = fromFlag ?? environment[setting.variable]
+    const variable = environment[setting.variable]
+    const given = fromFlag ?? (isServiceLink(setting.variable, variable) ? undefined : variable)
     const text = given ?? setting.default
     const refused = setting.neverEmpty === true && given?.trim() === ''
     const value = refused ? undefined : setting.parse(text.trim())
@@ -309,15 +325,40 @@ export function readConfig(flags: Flags = {}, environment: Environment = process
   return config as unknown as Config
 }
 
-/** Returns the variables with our prefix that are not settings: most likely misspelt. */
+/** Returns the variables with our prefix that are neither settings nor service links: most likely misspelled. */
 export function unknownVariables(environment: Environment = process.env): string[] {
-  const known = new Set(Object.values(SETTINGS).map((it) => it.variable))
-  return Object.keys(environment).filter((it) => it.startsWith('SYMBOLON_') && !known.has(it))
+  const names = Object.keys(environment).filter((it) => it.startsWith(PREFIX))
+  return names.filter((it) => !VARIABLES.includes(it) && !isServiceLink(it, environment[it]))
 }
+
+/** Returns the variables of settings that are ignored because they hold service links; a flag overrides them anyway. */
+export function ignoredVariables(
+  flags: Flags = {},
+  environment: Environment = process.env,
+): string[] {
+  return VARIABLES.filter(
+    (it) => flags[flagOf(it)] === undefined && isServiceLink(it, environment[it]),
+  )
+}
+
+/** A misspelled setting would silently have its default: another data folder, say, and so a new vault. */
+function refuseMisspelled(environment: Environment): void {
+  for (const it of unknownVariables(environment)) {
+    const injected = /^SYMBOLON_(?:SERVICE|PORT)_/.test(it)
+    const meant = injected ? [] : nearestOf(it.toUpperCase(), VARIABLES)
+    if (meant.length === 0) continue
+    throw new ConfigError(
+      `${it} is no setting: if you mean ${meant.join(' or ')}, correct it; otherwise unset it.`,
+    )
+  }
+}
+
+const PREFIX = 'SYMBOLON_'
+const VARIABLES: readonly string[] = Object.values(SETTINGS).map((it) => it.variable)
 
 /** Converts `SYMBOLON_DATA_DIR` to `data-dir`. */
 export function flagOf(variable: string): string {
-  return variable.slice('SYMBOLON_'.length).toLowerCase().replaceAll('_', '-')
+  return variable.slice(PREFIX.length).toLowerCase().replaceAll('_', '-')
 }
 
 function wholeFrom(min: number, max: number): (text: string) => number | undefined {

@@ -6,6 +6,7 @@ import type { Command, CommandInput } from './cli/command.ts'
 import { COMMANDS } from './cli/commands.ts'
 import { helpOf, helpOfCommand } from './cli/help.ts'
 import { version } from './cli/version.ts'
+import { nearestOf } from './base/edit-distance.ts'
 import { ConfigError, flagOf, SettingError, SETTINGS, type Flags } from './config.ts'
 
 // Exits even if a client still holds a connection: `stop` promises that the process ends.
@@ -93,10 +94,21 @@ function parse(
   allowPositionals: boolean,
 ) {
   try {
-    return parseArgs({ args: withNumbers(args, options), options, strict: true, allowPositionals })
+    const whole = withNumbers(withBareFlags(args), options)
+    return parseArgs({ args: whole, options, strict: true, allowPositionals })
   } catch (error) {
     throw better(error, Object.keys(options))
   }
+}
+
+/** Gives a flag that may stand alone the value `on`, unless one follows. */
+function withBareFlags(args: string[]): string[] {
+  const bare = Object.values(SETTINGS).filter((it) => it.bare === true)
+  const flags = bare.map((it) => `--${flagOf(it.variable)}`)
+  return args.map((it, at) => {
+    const alone = flags.includes(it) && !['on', 'off'].includes(args[at + 1] ?? '')
+    return alone ? `${it}=on` : it
+  })
 }
 
 /** Joins a negative number to its flag, since parseArgs() would take it for a flag: the setting's own check refuses it. */
@@ -123,8 +135,10 @@ function better(error: unknown, flags: readonly string[]): unknown {
   }
   const unknown = /^Unknown option '(-+([^']+))'/.exec(message)
   if (unknown === null) return error
-  const meant = flags.find((it) => it.startsWith(unknown[2]!))
-  const hint = meant === undefined ? '' : ` Did you mean --${meant}?`
+  const begun = flags.find((it) => it.startsWith(unknown[2]!))
+  const meant = begun === undefined ? nearestOf(unknown[2]!, flags) : [begun]
+  const hint =
+    meant.length === 0 ? '' : ` Did you mean ${meant.map((it) => `--${it}`).join(' or ')}?`
   return new ConfigError(`There is no setting '${unknown[1]}'.${hint} Try: symbolon help`)
 }
 

@@ -154,6 +154,8 @@ function partOfChange(change: Change): PartOfChange | null {
     case 'retire-data-keys':
     case 'destroy-tenant-keys':
     case 'replace-root-key':
+    case 'put-notice':
+    case 'remove-notice':
     case 'enlist':
     case 'install':
     case 'remember-answer':

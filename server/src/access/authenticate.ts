@@ -258,6 +258,8 @@ const CHANGES_IDENTITY: Readonly<Record<Change['kind'], boolean>> = {
   'retire-data-keys': false,
   'destroy-tenant-keys': false,
   'replace-root-key': false,
+  'put-notice': false,
+  'remove-notice': false,
   'insert-job': false,
   'claim-job': false,
   'update-job': false,

@@ -260,6 +260,12 @@ export const METADATA_VALUE_CHARS_MAX = 2_000
 /** How long a card security code is kept. Source: interface.md, card data. */
 export const CVC_LIFETIME_MS = 60 * 60 * 1000
 
+/** How often a service announces itself, and looks for what other processes left for its log. Ours. */
+export const NOTICES_MS = 10_000
+
+/** How long a server counts as running after its last notice, several of which may be late. Ours: decision 0072. */
+export const SERVER_FORGOTTEN_MS = 45_000
+
 /** How often expired rows are removed for good. Ours. */
 export const SWEEP_EVERY_MS = 10_000
 

@@ -23,7 +23,8 @@ export const auditVerify: RunCommand = async ({ flags, out }) => {
   }
   const opened = await openAuditLog(config)
   try {
-    const provider = await openRootKeys(config, await opened.tenants.rootKeyCheck())
+    const installed = await opened.tenants.rootKeyCheck()
+    const provider = await openRootKeys(config, installed, { create: false })
     const keyring = new LocalKeyring(provider, new SystemRandom(), (id) => opened.tenants.keys(id))
     const world = { clock: new SystemClock(), keyring, store: opened }
     const deleted = new Set((await opened.tenants.deleted()).map((it) => it.id))

@@ -84,7 +84,7 @@ async function damageIn(
   installed: RootKeyCheck,
   config: Config,
 ): Promise<DamageName[]> {
-  const rootKeys = await openRootKeys(config, installed).catch(adviseNoVerify)
+  const rootKeys = await openRootKeys(config, installed, { create: false }).catch(adviseNoVerify)
   const { tenants, close } = await readCopy(folder).catch(adviseNoVerify)
   const damaged: DamageName[] = []
   try {

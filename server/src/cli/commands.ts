@@ -58,10 +58,22 @@ export const COMMANDS: readonly Command[] = [
     load: async () => (await import('./migrate.ts')).migrateCommand,
   },
   {
+    name: 'keys create-root',
+    about: 'Write a new root key to a file, to replace the one in use with (--to FILE)',
+    flags: { to: 'string' },
+    load: async () => (await import('./keys-create-root.ts')).keysCreateRoot,
+  },
+  {
     name: 'keys rotate',
     about: 'Replace data keys (--tenant ID for one), or with --root the root key, while it serves',
     flags: { root: 'boolean', tenant: 'string' },
     load: async () => (await import('./keys-rotate.ts')).keysRotate,
+  },
+  {
+    name: 'keys recover',
+    about: 'Create a management key for a tenant that lost its own (--tenant T, --application ID)',
+    flags: { application: 'string', json: 'boolean', tenant: 'string' },
+    load: async () => (await import('./keys-recover.ts')).keysRecover,
   },
   {
     name: 'audit verify',

@@ -4,6 +4,7 @@ import { PLANS } from '../base/access.ts'
 import { ConfigError, readConfig } from '../config.ts'
 import type { RunCommand } from './command.ts'
 import { openWorld } from './open-world.ts'
+import { printKey } from './print-key.ts'
 
 export const DEFAULT_TENANT_NAME = 'default'
 
@@ -22,14 +23,7 @@ export const init: RunCommand = async ({ flags, out }) => {
   try {
     await checkRootKey(world.store, keyProvider)
     const made = await setUp(world, keyProvider, { name, plan })
-    const printed = {
-      tenant_id: made.tenantId,
-      application_id: made.applicationId,
-      api_key: made.apiKey,
-    }
-    if (flags['json'] === undefined) {
-      for (const [member, value] of Object.entries(printed)) out(`${member.padEnd(16)}${value}`)
-    } else out(JSON.stringify(printed))
+    printKey({ flags, out }, made)
     return 0
   } finally {
     await close()

@@ -1,10 +1,11 @@
 import { resolve } from 'node:path'
 import { checkRootKey } from '../access/root-key-check.ts'
 import { FileKeyProvider } from '../adapters/local-keyring/file-key-provider.ts'
+import { hasRootKey } from '../adapters/local-keyring/root-key-file.ts'
 import { requireDatabase } from '../adapters/sqlite/data-folder.ts'
 import { giveOrder } from '../adapters/system/control-socket.ts'
 import { isUuid } from '../base/id.ts'
-import { ConfigError, readConfig, type Config } from '../config.ts'
+import { ConfigError, readConfig, SettingError, type Config } from '../config.ts'
 import type { CommandInput, RunCommand } from './command.ts'
 import { openWorld } from './open-world.ts'
 import { executeRotationOrder, type RotationNews, type RotationOrder } from './rotation-order.ts'
@@ -25,8 +26,10 @@ export const keysRotate: RunCommand = async ({ flags, out }) => {
   const served = await giveOrder(config.dataDir, order, (news) => say(news as RotationNews))
   if (!served) await rotateHere(config, order, say)
   if (order.rotate === 'root') {
-    out('Start the service with this as SYMBOLON_ROOT_KEY_FILE from now on, and keep the old one')
-    out('for as long as you keep backups that were made with it.')
+    const file = resolve(config.rootKeyNextFile!)
+    out('A start with the present settings works. When it suits you, set for each server')
+    out(`SYMBOLON_ROOT_KEY_FILE=${file}, unset SYMBOLON_ROOT_KEY_NEXT_FILE, and restart it.`)
+    out('Keep the old key for as long as you keep backups that were made with it.')
   }
   return 0
 }
@@ -38,15 +41,25 @@ async function orderOf(config: Config, flags: CommandInput['flags']): Promise<Ro
   }
   if (flags['root'] === undefined) return { rotate: 'tenants', which: tenant ?? null }
   if (tenant !== undefined) throw new ConfigError('--root and --tenant exclude each other.')
-  const file = config.rootKeyNextFile
+  return { rotate: 'root', which: await nextRootKeyId(config) }
+}
+
+/** Never creates the key: every server must hold it first. */
+async function nextRootKeyId({ rootKeyNextFile: file }: Config): Promise<string> {
   if (file === null) {
     throw new ConfigError(
-      '--root requires SYMBOLON_ROOT_KEY_NEXT_FILE, the path of the new root key.',
+      '--root requires SYMBOLON_ROOT_KEY_NEXT_FILE, the path of the new root key: make it with ' +
+        '`symbolon keys create-root --to FILE`, and restart each server with that setting.',
     )
   }
-  // Created here if needed, before the order is sent: the service only reads the file.
-  await FileKeyProvider.open(file, { createIfMissing: true })
-  return { rotate: 'root', which: resolve(file) }
+  if (!(await hasRootKey(file))) {
+    throw new SettingError(
+      'SYMBOLON_ROOT_KEY_NEXT_FILE',
+      `is '${file}', but there is no such file: make the new root key with \`symbolon keys create-root --to FILE\`, ` +
+        'and restart each server with that setting.',
+    )
+  }
+  return (await FileKeyProvider.open(file, { createIfMissing: false })).id
 }
 
 async function rotateHere(
@@ -54,7 +67,10 @@ async function rotateHere(
   order: RotationOrder,
   say: (news: RotationNews) => void,
 ): Promise<void> {
-  const opened = await openWorld({ ...config, logLevel: 'silent' }, { onFault: () => {} })
+  const opened = await openWorld(
+    { ...config, logLevel: 'silent' },
+    { onFault: () => {}, existing: true },
+  )
   const rotations = new Rotations(opened.world, opened.keyMaker)
   try {
     await checkRootKey(opened.world.store, opened.keyProvider)

@@ -34,7 +34,7 @@ export const migrateCommand: RunCommand = async ({ flags, out }) => {
   try {
     const installed = await source.tenants.rootKeyCheck()
     if (installed === null) throw new Error(`Cannot move ${folder}: nothing is set up in it`)
-    const rootKeys = await openRootKeys(config, installed)
+    const rootKeys = await openRootKeys(config, installed, { create: false })
     await checkRootKey(source, rootKeys)
     await refuseRotation(source)
     const { withVaultTarget } = await import('../adapters/postgres/vault-target.ts')

@@ -10,14 +10,15 @@ type RootKeyFiles = Pick<Config, 'dataDir' | 'rootKeyFile' | 'rootKeyNextFile'>
 /**
  * Opens the root key, and the next one if there is one: the store tells which of them is in use.
  *
- * On a new installation, creates the first if needed.
+ * With `create`, creates the first if needed, on a new installation only.
  */
 export async function openRootKeys(
   config: RootKeyFiles,
   installed: RootKeyCheck | null,
+  { create }: { readonly create: boolean },
 ): Promise<RootKeys> {
   const { rootKeyNextFile } = config
-  const createIfMissing = installed === null
+  const createIfMissing = create && installed === null
   const first = await FileKeyProvider.open(rootKeyFileOf(config), { createIfMissing })
   if (rootKeyNextFile === null || !(await hasRootKey(rootKeyNextFile))) {
     return new RootKeys([first], null)

@@ -8,6 +8,7 @@ import type { Family } from '../adapters/metrics/exposition.ts'
 import type { Meters } from '../adapters/metrics/meters.ts'
 import { reactorFamilies, writingFamilies } from '../adapters/metrics/adapter-families.ts'
 import { makeDataFolder } from '../adapters/sqlite/make-data-folder.ts'
+import { requireVault } from '../adapters/sqlite/require-vault.ts'
 import { SqliteStore } from '../adapters/sqlite/sqlite-store.ts'
 import { NO_RUNNER } from '../adapters/system/no-runner.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
@@ -17,6 +18,7 @@ import type { InProcessCaller } from '../base/access.ts'
 import { KEY_ANNOUNCED_MS, KEYS_BELIEVED_MS } from '../base/limits.ts'
 import type { Config } from '../config.ts'
 import type { KeyMaker } from '../ports/keyring.ts'
+import { NoVault } from '../ports/no-vault.ts'
 import type { Store } from '../ports/store.ts'
 import type { World } from '../ports/world.ts'
 import { openRootKeys, rootKeyFileOf } from './open-root-keys.ts'
@@ -26,6 +28,8 @@ import { readAuthorities } from './read-authorities.ts'
 export interface OpenWorld {
   readonly world: World
   readonly keyProvider: RootKeys
+  /** Opens the root keys that the settings name now, as the next start would. */
+  readonly reopenRootKeys: () => Promise<RootKeys>
   readonly keyMaker: KeyMaker
   readonly rootKeyFile: string
   /** The metrics of the chosen adapters. */
@@ -49,6 +53,8 @@ export interface WorldOptions {
   readonly onFault: (error: unknown) => void
   /** Whether reactors are to be run. */
   readonly reactors?: true
+  /** Whether a missing vault is refused, with NoVault, instead of made, whatever the settings say. */
+  readonly existing?: true
   /** Counts the calls of the world's ports. */
   readonly meters?: Meters
   /** Overrides KEYS_SHARED. For tests. */
@@ -62,7 +68,7 @@ const KEYS_SHARED = { believedMs: KEYS_BELIEVED_MS, announcedMs: KEY_ANNOUNCED_M
 
 export async function openWorld(
   config: Config,
-  { onFault, reactors, meters, keysShared, databaseDeadlineFactor = 1 }: WorldOptions,
+  { onFault, reactors, existing, meters, keysShared, databaseDeadlineFactor = 1 }: WorldOptions,
 ): Promise<OpenWorld> {
   const lines = new SystemLog({ level: config.logLevel, descriptor: 1 })
   const log = meters?.log(lines) ?? lines
@@ -70,7 +76,9 @@ export async function openWorld(
   const authorities = readAuthorities(config.extraCaFile)
   const gateway = new UndiciEgress({ allow: config.egressAllow, extraAuthorities: authorities })
   const egress = meters?.egress(gateway) ?? gateway
-  const { store, measured } = await openStore(config, onFault, databaseDeadlineFactor)
+  const create = existing !== true && !config.noCreate
+  const options = { onFault, deadlineFactor: databaseDeadlineFactor, create }
+  const { store, measured } = await openStore(config, options).catch(explainNoCreate(config))
   const canonicalJson = new CanonicalJsonThread()
   let own: OwnService | null = null
   let runner = NO_RUNNER
@@ -91,7 +99,7 @@ export async function openWorld(
       runner = meters?.runner(jail) ?? jail
       families.push(() => reactorFamilies(jail.processes))
     }
-    const keyProvider = await openRootKeys(config, await store.tenants.rootKeyCheck())
+    const keyProvider = await openRootKeys(config, await store.tenants.rootKeyCheck(), { create })
     const clock = new SystemClock()
     const shared = config.databaseUrl === null ? null : { clock, ...KEYS_SHARED, ...keysShared }
     const keyring = new LocalKeyring(keyProvider, random, (id) => store.tenants.keys(id), shared)
@@ -107,6 +115,8 @@ export async function openWorld(
         canonicalJson,
       },
       keyProvider,
+      reopenRootKeys: async () =>
+        openRootKeys(config, await store.tenants.rootKeyCheck(), { create: false }),
       keyMaker: keyring,
       rootKeyFile: rootKeyFileOf(config),
       families: () => families.flatMap((it) => it()),
@@ -135,21 +145,39 @@ interface OpenStore {
   readonly measured: () => Family[]
 }
 
+interface StoreOptions extends Pick<WorldOptions, 'onFault'> {
+  readonly deadlineFactor: number
+  readonly create: boolean
+}
+
 async function openStore(
   config: Config,
-  onFault: WorldOptions['onFault'],
-  deadlineFactor: number,
+  { onFault, deadlineFactor, create }: StoreOptions,
 ): Promise<OpenStore> {
   const url = config.databaseUrl
   const folder = config.dataDir
   if (url === null) {
+    if (!create) requireVault(folder)
     const store = await SqliteStore.open({ folder, onFault })
     return { store, measured: () => writingFamilies(store.activity) }
   }
   // For the root key, unless it is stored elsewhere.
-  if (config.rootKeyFile === null) makeDataFolder(folder)
+  if (create && config.rootKeyFile === null) makeDataFolder(folder)
   // Loaded on demand, here and elsewhere: most vaults do without, and save 2.5 MB of heap.
   const { PostgresStore } = await import('../adapters/postgres/postgres-store.ts')
   // The database measures its own waits.
-  return { store: await PostgresStore.open({ url, deadlineFactor }), measured: () => [] }
+  const store = await PostgresStore.open({ url, deadlineFactor, existing: !create })
+  return { store, measured: () => [] }
+}
+
+/** Returns a handler that adds to NoVault which setting forbids making a vault. Rethrows every error. */
+function explainNoCreate({ noCreate, databaseUrl }: Config): (error: unknown) => never {
+  return (error) => {
+    if (!noCreate || !(error instanceof NoVault)) throw error
+    const where = databaseUrl === null ? 'SYMBOLON_DATA_DIR' : 'SYMBOLON_DATABASE_URL'
+    throw new NoVault(
+      `${error.message}; SYMBOLON_NO_CREATE (--no-create) forbids making one: check ${where} and what is mounted, ` +
+        'or unset SYMBOLON_NO_CREATE to begin a new vault',
+    )
+  }
 }

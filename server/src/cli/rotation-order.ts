@@ -1,13 +1,13 @@
-import { FileKeyProvider } from '../adapters/local-keyring/file-key-provider.ts'
 import type { RotationProgress } from '../key-rotation/rotate-data-key.ts'
 import { rotateRootKey } from '../key-rotation/rotate-root-key.ts'
 import type { OpenWorld } from './open-world.ts'
 import type { Rotations } from './rotations.ts'
+import { requireHeldByServers } from './server-notices.ts'
 
 /** The order that `symbolon keys rotate` sends to the service. */
 export interface RotationOrder {
   readonly rotate: 'root' | 'tenants'
-  /** With `root`, the file of the new root key; with `tenants`, one tenant's id, or null for all. */
+  /** With `root`, the id of the new root key; with `tenants`, one tenant's id, or null for all. */
   readonly which: string | null
 }
 
@@ -15,6 +15,8 @@ export type RotationNews =
   | { readonly rootKey: string; readonly wrapped: number }
   | RotationProgress
   | { readonly tenantId: string; readonly rotated: true }
+
+type RotatingWorld = Pick<OpenWorld, 'world' | 'keyProvider' | 'keyMaker' | 'reopenRootKeys'>
 
 /** Parses an order from a line of JSON; returns null if it is invalid. */
 export function parseRotationOrder(order: unknown): RotationOrder | null {
@@ -27,7 +29,7 @@ export function parseRotationOrder(order: unknown): RotationOrder | null {
 
 /** Executes an order in the process that owns the store, and reports its progress. */
 export async function executeRotationOrder(
-  opened: Pick<OpenWorld, 'world' | 'keyProvider' | 'keyMaker'>,
+  opened: RotatingWorld,
   rotations: Rotations,
   { rotate, which }: RotationOrder,
   report: (news: RotationNews) => void,
@@ -47,15 +49,42 @@ export async function executeRotationOrder(
 }
 
 async function replaceRootKey(
-  { world, keyProvider, keyMaker }: Pick<OpenWorld, 'world' | 'keyProvider' | 'keyMaker'>,
-  file: string,
+  opened: RotatingWorld,
+  id: string,
   report: (news: RotationNews) => void,
 ): Promise<void> {
-  const next = await FileKeyProvider.open(file, { createIfMissing: false })
-  // Accepted before the commit: if its outcome is unknown, either key may be the right one.
-  keyProvider.accept(next)
+  const { world, keyProvider, keyMaker } = opened
+  const next = keyProvider.find(id)
+  if (next === undefined) {
+    throw new Error(
+      `Cannot replace the root key: the service was started without root key ${id}. Set SYMBOLON_ROOT_KEY_NEXT_FILE ` +
+        'to the file of that key for each server, restart each, and run this again',
+    )
+  }
+  await requireNextStart(opened, id)
+  await requireHeldByServers(world, id)
+  // Both keys are held: if the outcome of the commit is unknown, either may be the right one.
   const wrapped = await rotateRootKey(world, keyMaker, next)
   keyProvider.turnTo(next)
   world.log.info('root_key_replaced', { key: next.id, wrapped })
   report({ rootKey: next.id, wrapped })
+}
+
+/** Throws unless a start with the present settings would find the root key: its file may have changed since this start. */
+async function requireNextStart(
+  { reopenRootKeys }: Pick<OpenWorld, 'reopenRootKeys'>,
+  id: string,
+): Promise<void> {
+  const refusal = 'Cannot replace the root key: the next start of the service would fail'
+  const reopened = await reopenRootKeys().catch((cause: unknown) => {
+    // The whole reason in the message, since that is all the command gets.
+    throw new Error(`${refusal}: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      cause,
+    })
+  })
+  if (reopened.find(id) !== undefined) return
+  throw new Error(
+    `${refusal}: neither SYMBOLON_ROOT_KEY_FILE nor SYMBOLON_ROOT_KEY_NEXT_FILE, as the service has them, names a ` +
+      `file with root key ${id} any more. Put it back, restart the service and run this again`,
+  )
 }

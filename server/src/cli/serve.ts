@@ -1,5 +1,6 @@
 import { checkRootKey } from '../access/root-key-check.ts'
 import { setUp, type TenantSetUp } from '../access/set-up.ts'
+import { hasRootKey } from '../adapters/local-keyring/root-key-file.ts'
 import { isDatabaseGone } from '../adapters/sqlite/data-folder.ts'
 import { makeDataFolder } from '../adapters/sqlite/make-data-folder.ts'
 import { takeOrders } from '../adapters/system/control-socket.ts'
@@ -9,27 +10,41 @@ import { processFamilies } from '../adapters/metrics/process-families.ts'
 import { storeFamilies } from '../adapters/metrics/store-families.ts'
 import { createApp } from '../app.ts'
 import { PLANS } from '../base/access.ts'
-import { AUDIT_CHECKPOINT_MS, AUDIT_SWEEP_MS, SHUTDOWN_MS_MAX } from '../base/limits.ts'
-import { readConfig, unknownVariables, type Config } from '../config.ts'
+import { AUDIT_CHECKPOINT_MS, AUDIT_SWEEP_MS, NOTICES_MS, SHUTDOWN_MS_MAX } from '../base/limits.ts'
+import {
+  ignoredVariables,
+  readConfig,
+  unknownVariables,
+  type Config,
+  type Flags,
+} from '../config.ts'
 import { connectInProcess } from '../http/in-process-connections.ts'
-import { listen, tryListening } from '../http/listen.ts'
+import { listen, tryBinding } from '../http/listen.ts'
 import { auditCheckpointer } from '../audit/checkpoint.ts'
 import { sweepAuditLogs } from '../audit/retention.ts'
+import type { Log } from '../ports/log.ts'
 import type { CommandInput, RunCommand } from './command.ts'
 import { DEFAULT_TENANT_NAME } from './init.ts'
 import { listenAddressOf, metricsAddressesOf } from './listen-addresses.ts'
-import { openWorld, type OpenWorld } from './open-world.ts'
+import { openWorld, type OpenWorld, type OwnService } from './open-world.ts'
 import { driveJobs } from './drive-jobs.ts'
+import { recoveryLogger } from './recovery-notices.ts'
+import { executeRecoveryOrder, parseRecoveryOrder } from './recovery-order.ts'
 import { parseRotationOrder, executeRotationOrder } from './rotation-order.ts'
 import { Rotations } from './rotations.ts'
+import { announceServer } from './server-notices.ts'
 import { Sweeper } from './sweeper.ts'
 import { version } from './version.ts'
 import { within } from './within.ts'
 
-/** `symbolon serve`: creates what is missing, listens, and stops gracefully on a signal. */
+/**
+ * `symbolon serve`: creates what is missing, listens, and stops gracefully on a signal.
+ *
+ * Listening comes last: a start that fails has accepted no connection, and none waits while a start takes long.
+ */
 export const serve: RunCommand = async ({ flags, out }) => {
   const config = readConfig(flags)
-  await tryListening(listenAddressOf(config), metricsAddressesOf(config))
+  await tryBinding(listenAddressOf(config), metricsAddressesOf(config))
   const gone = config.databaseUrl === null && isDatabaseGone(config.dataDir)
   const stop = stopSignal()
   const meters = config.metricsPort === null ? undefined : new Meters()
@@ -38,21 +53,11 @@ export const serve: RunCommand = async ({ flags, out }) => {
     reactors: true,
     ...(meters && { meters }),
   })
-  const { world, keyProvider } = opened
+  const { world } = opened
+  const closers: (() => Promise<void>)[] = [opened.close]
   try {
-    await checkRootKey(world.store, keyProvider)
-    const first = (await world.store.tenants.rootKeyCheck()) === null
-    if (first) {
-      const made = await setUp(world, keyProvider, { name: DEFAULT_TENANT_NAME, plan: PLANS[0] })
-      greet(out, config, opened, made)
-      // The operator may have wanted a fresh start. If not, they need to know before it fills.
-      if (gone) world.log.warn('database_gone', { folder: config.dataDir })
-    } else if ((await world.store.tenants.count()) === 0) {
-      // An operator who deleted the last tenant did not ask for another, whose key would end up in some log.
-      world.log.warn('no_tenant', { hint: 'stop, make one with symbolon init, start again' })
-    }
-    const unknown = unknownVariables()
-    if (unknown.length > 0) world.log.warn('unknown_variables', { variables: unknown })
+    await prepareVault(out, config, opened, gone)
+    warnOfVariables(world.log, flags)
 
     const app = createApp(world, {
       version: version(),
@@ -64,27 +69,26 @@ export const serve: RunCommand = async ({ flags, out }) => {
       proxy: { timeoutMs: config.proxyTimeoutMs },
       reactors: { configurationRequired: config.reactorConfiguration === 'required' },
     })
-    const port = await listen(app, config.host, config.port)
-    opened.serves({ port, connect: (inProcessCaller) => connectInProcess(app, inProcessCaller) })
-    const sweeper = new Sweeper(world)
     const rotations = new Rotations(world, opened.keyMaker)
-    const orders = await takeOrdersIn(config.dataDir, async (order, report) => {
-      const rotation = parseRotationOrder(order)
-      if (rotation === null) throw new Error('The service does not know such an order')
-      await executeRotationOrder(opened, rotations, rotation, report)
-    }).catch((error: Error) => {
-      // Not every file system supports sockets, and requests do not need them.
-      world.log.warn('no_orders', {}, error)
-      return null
+    const logRecoveries = recoveryLogger(world)
+    await logRecoveries()
+    if (config.databaseUrl !== null) closers.push(await announceServer(opened))
+    closers.push(await takeOrdersIn(config.dataDir, opened, { rotations, logRecoveries }))
+    if (meters !== undefined) closers.push((await measure(config, opened, meters)).close)
+    const host = config.host
+    const port = await listen(app, { host, port: config.port }, (port) => {
+      const connect: OwnService['connect'] = (it) => connectInProcess(app, it)
+      opened.serves({ port, connect })
     })
-    const resumed = rotations.resume()
-    const metrics = meters && (await measure(config, opened, meters))
-    out(`Symbolon ${version()} is ready at ${addressOf(config.host, port)}`)
+    out(`Symbolon ${version()} is ready at ${addressOf(host, port)}`)
 
+    const sweeper = new Sweeper(world)
+    const resumed = rotations.resume()
     const checkpoint = auditCheckpointer(world)
     const housekeeping = [
       every(AUDIT_CHECKPOINT_MS, checkpoint),
       every(AUDIT_SWEEP_MS, () => sweepAuditLogs(world, config.auditRetentionDays)),
+      every(NOTICES_MS, logRecoveries),
     ]
 
     const jobs = driveJobs(app.jobs)
@@ -95,23 +99,73 @@ export const serve: RunCommand = async ({ flags, out }) => {
     for (const it of housekeeping) it.stop()
     await Promise.all([within(SHUTDOWN_MS_MAX, app.close()), jobs.stop()])
     await Promise.all([sweeper.stop(), rotations.stop(), resumed])
-    await orders?.close()
-    await metrics?.close()
     // The last events should not have to wait for the next start to be covered by a checkpoint.
     const logFailure = (error: unknown): void => world.log.error('record_unsealed', error)
     if (reason.status === 0) await checkpoint().catch(logFailure)
     return reason.status
   } finally {
-    await opened.close()
+    for (const close of closers.toReversed()) await close()
   }
 }
 
-/** With the database and the root key elsewhere, nothing has created the folder yet. */
+/** Checks the root key; on the first start, sets the vault up and prints its key. */
+async function prepareVault(
+  out: CommandInput['out'],
+  config: Config,
+  opened: OpenWorld,
+  gone: boolean,
+): Promise<void> {
+  const { world, keyProvider } = opened
+  await checkRootKey(world.store, keyProvider)
+  const next = config.rootKeyNextFile
+  if (next !== null && !(await hasRootKey(next))) {
+    const hint = 'there is no such file: make it with symbolon keys create-root, and restart'
+    world.log.warn('root_key_next_missing', { file: next, hint })
+  }
+  if ((await world.store.tenants.rootKeyCheck()) === null) {
+    const made = await setUp(world, keyProvider, { name: DEFAULT_TENANT_NAME, plan: PLANS[0] })
+    greet(out, config, opened, made)
+    // The operator may have wanted a fresh start. If not, they need to know before it fills.
+    if (gone) world.log.warn('database_gone', { folder: config.dataDir })
+  } else if ((await world.store.tenants.count()) === 0) {
+    // An operator who deleted the last tenant did not ask for another, whose key would end up in some log.
+    world.log.warn('no_tenant', { hint: 'stop, make one with symbolon init, start again' })
+  }
+}
+
+function warnOfVariables(log: Log, flags: Flags): void {
+  const unknown = unknownVariables()
+  if (unknown.length > 0) log.warn('unknown_variables', { variables: unknown })
+  const ignored = ignoredVariables(flags)
+  if (ignored.length === 0) return
+  const hint = 'Kubernetes set them to the address of a Service; the defaults apply'
+  log.warn('ignored_variables', { variables: ignored, hint })
+}
+
+/** Executes the operator's commands until the returned function is called. */
 async function takeOrdersIn(
-  ...[folder, listener]: Parameters<typeof takeOrders>
-): ReturnType<typeof takeOrders> {
-  makeDataFolder(folder)
-  return await takeOrders(folder, listener)
+  folder: string,
+  opened: OpenWorld,
+  { rotations, logRecoveries }: { rotations: Rotations; logRecoveries: () => Promise<void> },
+): Promise<() => Promise<void>> {
+  try {
+    // With the database and the root key elsewhere, nothing has created the folder yet.
+    makeDataFolder(folder)
+    const { close } = await takeOrders(folder, async (order, report) => {
+      const rotation = parseRotationOrder(order)
+      const recovery = parseRecoveryOrder(order)
+      if (rotation !== null) await executeRotationOrder(opened, rotations, rotation, report)
+      else if (recovery !== null) {
+        report({ recovered: await executeRecoveryOrder(opened, recovery) })
+        await logRecoveries()
+      } else throw new Error('The service does not know such an order')
+    })
+    return close
+  } catch (error) {
+    // Not every file system supports sockets, and requests do not need them.
+    opened.world.log.warn('no_orders', {}, error as Error)
+    return async () => {}
+  }
 }
 
 interface StopReason {

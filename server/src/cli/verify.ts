@@ -34,7 +34,7 @@ export const verify: RunCommand = async ({ flags, out, err }) => {
     if (tenant !== undefined && (await tenants.find(tenant)) === null) {
       throw new Error(`There is no tenant ${tenant}`)
     }
-    const rootKeys = await openRootKeys(config, installed)
+    const rootKeys = await openRootKeys(config, installed, { create: false })
     const progress = await VerifyProgress.open(flags['resume'], { rootKey: installed.id, tenant })
     const report = (it: DamageName): void => out(json ? JSON.stringify(it) : sentenceOf(it))
     for (const it of progress.damaged) report(it)

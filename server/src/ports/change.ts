@@ -9,6 +9,7 @@ import type {
   StoredApplication,
   StoredApplicationKey,
   StoredEnvelope,
+  StoredNotice,
   StoredProxy,
   StoredReactor,
   StoredSession,
@@ -115,6 +116,14 @@ export type Change =
   | { readonly kind: 'delete-reactor'; readonly id: string }
   | JobChange
   | KeyChange
+  | NoticeChange
+
+/** Changes of the notices that processes which use the store leave each other. */
+export type NoticeChange =
+  /** In place of the one with its id, if there is one. */
+  | { readonly kind: 'put-notice'; readonly notice: StoredNotice }
+  /** There may be none with this id. */
+  | { readonly kind: 'remove-notice'; readonly id: string }
 
 /** Changes of keys, and of the envelopes sealed under them. Decisions 0037, 0044. */
 export type KeyChange =

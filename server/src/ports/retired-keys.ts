@@ -33,6 +33,8 @@ const CIPHERTEXTS_IN: {
   'retire-data-keys': null,
   'destroy-tenant-keys': null,
   'replace-root-key': null,
+  'put-notice': null,
+  'remove-notice': null,
   'insert-application': null,
   'update-application': null,
   'delete-application': null,

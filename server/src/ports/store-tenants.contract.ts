@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { WrappedTenantKey } from './keyring.ts'
 import type { Change } from './change.ts'
+import type { StoredNotice } from './stored.ts'
 import {
   KEYS,
   NOW,
@@ -40,6 +41,29 @@ export function tenantContract(name: string, open: Open): void {
       assert.equal(await store.tenants.find(uuid(2)), null)
       assert.equal(await store.tenants.findByName('Tenant 1'), null)
       assert.deepEqual(await store.tenants.keys(uuid(2)), [])
+    })
+
+    test('notices are listed oldest first, replaced by id, removed, and left by no commit that failed', async (t) => {
+      const store = await opened(t, open)
+      assert.deepEqual(await store.tenants.notices(), [])
+      const notice = (n: number, at: number, text = `{"n":${n}}`): StoredNotice => {
+        return { id: uuid(n), text, at }
+      }
+      const put = (it: StoredNotice): Change => ({ kind: 'put-notice', notice: it })
+      await succeed(store, uuid(1), everything(1))
+      await succeed(store, uuid(1), [put(notice(2, NOW + 1)), put(notice(3, NOW))])
+      assert.deepEqual(await store.tenants.notices(), [notice(3, NOW), notice(2, NOW + 1)])
+      const text = '{"é":"\\u0000 \u{1F511}"}'
+      await succeed(store, uuid(1), [put(notice(3, NOW + 2, text))])
+      const both = [notice(2, NOW + 1), notice(3, NOW + 2, text)]
+      assert.deepEqual(await store.tenants.notices(), both)
+      const removed: Change = { kind: 'remove-notice', id: uuid(2) }
+      const refused: Change = { kind: 'require-root-key', id: 'another' }
+      const changes = [put(notice(4, NOW)), removed, refused]
+      assert.deepEqual(await store.commit(uuid(1), changes), { kind: 'keys-changed' })
+      assert.deepEqual(await store.tenants.notices(), both)
+      await succeed(store, uuid(1), [removed, { kind: 'remove-notice', id: uuid(9) }])
+      assert.deepEqual(await store.tenants.notices(), [notice(3, NOW + 2, text)])
     })
 
     test('names and ids are unique over all tenants; count() counts', async (t) => {

@@ -15,6 +15,7 @@ import type {
   StoredApplicationKey,
   StoredDefinition,
   StoredEnvelope,
+  StoredNotice,
   StoredProxy,
   StoredReactor,
   StoredSession,
@@ -88,6 +89,8 @@ export interface TenantReader {
    * to ENVELOPE_BYTES_AT_ONCE.
    */
   envelopes(tenantId: string, stretch: EnvelopeStretch): Promise<Envelopes>
+  /** The notices that processes which use this store left each other, oldest first. */
+  notices(): Promise<StoredNotice[]>
   /** The deleted tenants that `clear-tenant` has not finished. */
   deleted(): Promise<DeletedTenant[]>
 }

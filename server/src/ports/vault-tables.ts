@@ -217,6 +217,7 @@ export const VAULT_TABLES = {
     },
     key: ['tenant', 'transaction_id', 'position'],
   },
+  notices: { columns: { id: 'id', notice: 'text', created_at: 'number' }, key: ['id'] },
 } as const satisfies Record<string, VaultTable>
 
 export type VaultTableName = keyof typeof VAULT_TABLES

@@ -120,13 +120,11 @@ describe('on a full disk', { skip }, () => {
     assert.equal(out, 'root.key\n')
   })
 
-  test('keys rotate --root names the new root key', async (t) => {
+  test('keys create-root names the new root key', async (t) => {
     const { disk, run } = smallDisk(t)
-    const { err } = await run(
-      'fill; export SYMBOLON_ROOT_KEY_NEXT_FILE="$DISK/k"; symbolon keys rotate --root --data-dir "$VAULT"',
-    )
+    const { err } = await run('fill; symbolon keys create-root --to "$DISK/k"')
     const key = `Cannot create the root key file ${disk}/k: the disk is full ${ENOSPC}`
-    assert.equal(err, `symbolon keys rotate: ${key}\n`)
+    assert.equal(err, `symbolon keys create-root: ${key}\n`)
   })
 
   test('a service answers 503, logs the file and the cause, and goes on once there is room', async (t) => {

@@ -1,62 +1,188 @@
 /** `symbolon keys rotate` as an operator runs it, with a service and without. */
 import assert from 'node:assert/strict'
-import { readdirSync, renameSync } from 'node:fs'
+import {
+  copyFileSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { describe, test, type TestContext } from 'node:test'
+import { freshDatabase } from '../kit/postgres/test-database.ts'
 import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
 
-test('the root key is replaced while the service runs, and from then on the new one is the right one', async (t) => {
-  const folder = temporaryFolder(t)
-  const next = join(folder, 'next.key')
-  const vault = await startVault(folder)
+const STORES = ['SQLite', 'PostgreSQL'] as const
+
+for (const store of STORES) {
+  describe(`the root key of a vault on ${store}`, () => {
+    test('is replaced while the service runs with both keys, and each next start works', async (t) => {
+      const { folder, next, where, key } = await stage(t, store)
+      const created = await runSymbolon(['keys', 'create-root', '--to', next])
+      const [, id] = /^root key ([0-9a-f]{16}): written to \S+, not in use yet$/m.exec(created.out)!
+      const both = { ...where, SYMBOLON_ROOT_KEY_NEXT_FILE: next }
+      const vault = await startVault(folder, both)
+      t.after(() => vault.stop())
+      const { status, out, err } = await rotateRoot(both)
+      assert.deepEqual([status, err], [0, ''])
+      assert.match(out, new RegExp(`^root key ${id}: in use, 3 keys wrapped anew$`, 'm'))
+      assert.ok(out.includes(`set for each server\nSYMBOLON_ROOT_KEY_FILE=${next}, unset`))
+      assert.match((await rotateRoot(both)).out, /in use, 0 keys wrapped anew/)
+      await works(vault.url, key)
+      await vault.stop()
+
+      const old = await runSymbolon(['serve'], where)
+      assert.equal(old.status, 1)
+      assert.match(old.err, /was set up with root key [0-9a-f]{16}, but/)
+
+      for (const settings of [both, { ...where, SYMBOLON_ROOT_KEY_FILE: next }]) {
+        const later = await startVault(folder, settings)
+        t.after(() => later.stop())
+        await works(later.url, key)
+        await later.stop()
+      }
+      renameSync(next, join(folder, 'root.key'))
+      const moved = await startVault(folder, where)
+      t.after(() => moved.stop())
+      await works(moved.url, key)
+    })
+
+    test('is not replaced by a key that the service was started without', async (t) => {
+      const { folder, next, where, key } = await stage(t, store)
+      const both = { ...where, SYMBOLON_ROOT_KEY_NEXT_FILE: next }
+      // Without the setting, and with the setting but before the file was there.
+      for (const variables of [where, both]) {
+        const vault = await startVault(folder, variables)
+        t.after(() => vault.stop())
+        await runSymbolon(['keys', 'create-root', '--to', next])
+        const { status, out, err } = await rotateRoot(both)
+        assert.deepEqual([status, out], [1, ''])
+        assert.match(
+          err,
+          /the service was started without root key [0-9a-f]{16}\. Set SYMBOLON_ROOT/,
+        )
+        const stopped = await vault.stop()
+        const missing = /"level":"warn".*"event":"root_key_next_missing"/
+        assert.equal(missing.test(stopped.out), variables === both)
+        rmSync(next)
+        const again = await startVault(folder, where)
+        t.after(() => again.stop())
+        await works(again.url, key)
+        await again.stop()
+      }
+    })
+
+    test('is not replaced when the next start would not find the new key, or the old', async (t) => {
+      const { folder, next, where, key } = await stage(t, store)
+      await runSymbolon(['keys', 'create-root', '--to', next])
+      const both = { ...where, SYMBOLON_ROOT_KEY_NEXT_FILE: next }
+      const vault = await startVault(folder, both)
+      t.after(() => vault.stop())
+      const elsewhere = join(temporaryFolder(t), 'next.key')
+      renameSync(next, elsewhere)
+      const command = { ...where, SYMBOLON_ROOT_KEY_NEXT_FILE: elsewhere }
+      const gone = await rotateRoot(command)
+      assert.match(
+        gone.err,
+        /next start of the service would fail: neither .* names a file with root/,
+      )
+      renameSync(elsewhere, next)
+      const first = join(folder, 'root.key')
+      renameSync(first, elsewhere)
+      const without = await rotateRoot(both)
+      assert.match(
+        without.err,
+        /next start of the service would fail: Cannot open the root key file/,
+      )
+      assert.deepEqual([gone.status, without.status], [1, 1])
+      renameSync(elsewhere, first)
+      await works(vault.url, key)
+      await vault.stop()
+      const again = await startVault(folder, where)
+      t.after(() => again.stop())
+      await works(again.url, key)
+    })
+
+    test('is replaced by the command itself while the service is stopped', async (t) => {
+      const { folder, next, where, key } = await stage(t, store)
+      const both = { ...where, SYMBOLON_ROOT_KEY_NEXT_FILE: next }
+      const early = await rotateRoot(both)
+      assert.equal(early.status, 1)
+      assert.match(early.err, /there is no such file: make the new root key with `symbolon keys cr/)
+      assert.deepEqual(
+        readdirSync(folder).filter((it) => it.endsWith('.key')),
+        ['root.key'],
+      )
+
+      await runSymbolon(['keys', 'create-root', '--to', next])
+      const { status, out, err } = await rotateRoot(both)
+      assert.deepEqual([status, err], [0, ''])
+      assert.match(out, /in use, 3 keys wrapped anew/)
+      const verified = await runSymbolon(['audit', 'verify'], both)
+      assert.equal(verified.status, 0, verified.err)
+      const vault = await startVault(folder, both)
+      t.after(() => vault.stop())
+      await works(vault.url, key)
+    })
+  })
+}
+
+test('the root key is not replaced while another server on the database lacks the new one, and which is said', async (t) => {
+  const { folder, next, where, key } = await stage(t, 'PostgreSQL')
+  await runSymbolon(['keys', 'create-root', '--to', next])
+  const both = { ...where, SYMBOLON_ROOT_KEY_NEXT_FILE: next }
+  const elsewhere = temporaryFolder(t)
+  copyFileSync(join(folder, 'root.key'), join(elsewhere, 'root.key'))
+  const vault = await startVault(folder, both)
   t.after(() => vault.stop())
-  const key = /^\s+api_key\s+(\S+)$/m.exec(vault.greeting)![1]!
-  const works = async (url: string) =>
-    assert.equal(
-      (await fetch(`${url}/applications/key`, { headers: { 'BT-API-KEY': key } })).status,
-      200,
+  const lacking = await startVault(elsewhere, { ...where, SYMBOLON_DATA_DIR: elsewhere })
+  t.after(() => lacking.stop())
+  const alone = { ...both, SYMBOLON_DATA_DIR: temporaryFolder(t) }
+  copyFileSync(join(folder, 'root.key'), join(alone.SYMBOLON_DATA_DIR, 'root.key'))
+  // By a service, and by the command itself on a machine without one.
+  for (const variables of [both, alone]) {
+    const { status, out, err } = await rotateRoot(variables)
+    assert.deepEqual([status, out], [1, ''])
+    assert.match(
+      err,
+      new RegExp(`these servers were started without root key .*\\(${lacking.pid}\\)\\. Set`),
     )
-  const rotate = ['keys', 'rotate', '--root', '--data-dir', folder, '--root-key-next-file', next]
-  const { status, out, err } = await runSymbolon(rotate)
-  assert.equal(status, 0, err)
-  assert.match(out, /^root key [0-9a-f]{16}: in use, 3 keys wrapped anew$/m)
-  const again = await runSymbolon(rotate)
-  assert.match(again.out, /in use, 0 keys wrapped anew/)
-  await works(vault.url)
-  await vault.stop()
-
-  const old = await runSymbolon(['serve', '--data-dir', folder, '--port', '0'])
-  assert.equal(old.status, 1)
-  assert.match(old.err, /was set up with root key [0-9a-f]{16}, but/)
-
-  const either = await startVault(folder, { SYMBOLON_ROOT_KEY_NEXT_FILE: next })
-  t.after(() => either.stop())
-  await works(either.url)
-  await either.stop()
-
-  renameSync(next, join(folder, 'root.key'))
-  const later = await startVault(folder)
-  t.after(() => later.stop())
-  await works(later.url)
+    assert.ok(!err.includes(`(${vault.pid})`), err)
+  }
+  await lacking.stop()
+  const holding = await startVault(elsewhere, { ...both, SYMBOLON_DATA_DIR: elsewhere })
+  t.after(() => holding.stop())
+  const { status, err } = await rotateRoot(both)
+  assert.deepEqual([status, err], [0, ''])
+  for (const { url } of [vault, holding]) await works(url, key)
 })
 
-test('without a service the command does it itself', async (t) => {
-  const folder = temporaryFolder(t)
-  await runSymbolon(['init', '--data-dir', folder])
-  const next = join(folder, 'next.key')
-  const rotate = ['keys', 'rotate', '--root', '--data-dir', folder, '--root-key-next-file', next]
-  const { status, out, err } = await runSymbolon(rotate)
-  assert.equal(status, 0, err)
-  assert.match(out, /3 keys wrapped anew/)
-  const verified = await runSymbolon([
-    'audit',
-    'verify',
-    '--data-dir',
-    folder,
-    '--root-key-file',
-    next,
-  ])
-  assert.equal(verified.status, 0, verified.err)
+describe('symbolon keys create-root', () => {
+  test('writes 32 bytes for the owner alone, and says what to do with them', async (t) => {
+    const to = join(temporaryFolder(t), 'next.key')
+    const { status, out, err } = await runSymbolon(['keys', 'create-root', '--to', to])
+    assert.deepEqual([status, err], [0, ''])
+    assert.deepEqual([statSync(to).size, statSync(to).mode & 0o777], [32, 0o600])
+    for (const what of ['Keep a copy', `SYMBOLON_ROOT_KEY_NEXT_FILE=${to}`, 'keys rotate --root']) {
+      assert.ok(out.includes(what), out)
+    }
+    assert.ok(!out.includes(readFileSync(to).toString('hex')))
+    assert.deepEqual(readdirSync(join(to, '..')), ['next.key'])
+  })
+
+  test('overwrites no file, and requires a name for it', async (t) => {
+    const to = join(temporaryFolder(t), 'next.key')
+    writeFileSync(to, 'precious')
+    const { status, out, err } = await runSymbolon(['keys', 'create-root', '--to', to])
+    assert.deepEqual([status, out], [1, ''])
+    const said = `--to is '${to}', which already exists and is not overwritten.`
+    assert.equal(err, `symbolon keys create-root: ${said}\n`)
+    assert.equal(readFileSync(to, 'latin1'), 'precious')
+    const unnamed = await runSymbolon(['keys', 'create-root'])
+    assert.match(unnamed.err, /--to is missing/)
+  })
 })
 
 test('what it cannot do it says in one sentence, and changes nothing', async (t) => {
@@ -86,3 +212,33 @@ test('where there is no vault none is made, nor a root key', async (t) => {
     assert.deepEqual(readdirSync(parent), [])
   }
 })
+
+interface RootKeyStage {
+  readonly folder: string
+  readonly next: string
+  readonly where: Record<string, string>
+  /** A management key. */
+  readonly key: string
+}
+
+/** Sets a vault up, without starting a server. */
+async function stage(t: TestContext, store: (typeof STORES)[number]): Promise<RootKeyStage> {
+  const folder = temporaryFolder(t)
+  const where = {
+    SYMBOLON_DATA_DIR: folder,
+    ...(store === 'SQLite' ? {} : { SYMBOLON_DATABASE_URL: await freshDatabase() }),
+  }
+  const { out, err } = await runSymbolon(['init', '--json'], where)
+  assert.equal(err, '')
+  const key = (JSON.parse(out) as { api_key: string }).api_key
+  return { folder, next: join(folder, 'next.key'), where, key }
+}
+
+async function rotateRoot(variables: Record<string, string>): ReturnType<typeof runSymbolon> {
+  return await runSymbolon(['keys', 'rotate', '--root'], variables)
+}
+
+async function works(url: string, key: string): Promise<void> {
+  const reply = await fetch(`${url}/applications/key`, { headers: { 'BT-API-KEY': key } })
+  assert.equal(reply.status, 200)
+}

@@ -64,6 +64,7 @@ describe('a database that half a vault is in', () => {
     await interrupt(move, database)
     const held = await heldIn(database)
     const variables = { SYMBOLON_DATA_DIR: folder, SYMBOLON_DATABASE_URL: database }
+    writeFileSync(join(folder, 'next'), Buffer.alloc(32, 8), { mode: 0o600 })
     for (const command of [
       ['serve'],
       ['init'],

@@ -91,12 +91,14 @@ test('a server whose root key is elsewhere has a data folder for orders, and cha
     SYMBOLON_DATABASE_URL: database,
     SYMBOLON_ROOT_KEY_FILE: join(keys, 'root.key'),
   }
-  const server = await startVault(folder, variables)
+  const SYMBOLON_ROOT_KEY_NEXT_FILE = join(keys, 'next.key')
+  writeFileSync(SYMBOLON_ROOT_KEY_NEXT_FILE, Buffer.alloc(32, 8), { mode: 0o600 })
+  const server = await startVault(folder, { ...variables, SYMBOLON_ROOT_KEY_NEXT_FILE })
   t.after(() => server.stop())
   const rotated = await runSymbolon(['keys', 'rotate', '--root'], {
     ...variables,
     SYMBOLON_DATA_DIR: folder,
-    SYMBOLON_ROOT_KEY_NEXT_FILE: join(keys, 'next.key'),
+    SYMBOLON_ROOT_KEY_NEXT_FILE,
   })
   assert.equal(rotated.status, 0, rotated.err)
   await server.stop()
@@ -237,7 +239,11 @@ test('the root key is replaced while a server serves, and the next start needs t
   const variables = { SYMBOLON_DATABASE_URL: database, SYMBOLON_DATA_DIR: folder }
   const { out } = await runSymbolon(['init', '--json'], variables)
   const key = (JSON.parse(out) as JsonObject)['api_key'] as string
-  const server = await startVault(folder, { SYMBOLON_DATABASE_URL: database })
+  writeFileSync(next, Buffer.alloc(32, 8), { mode: 0o600 })
+  const server = await startVault(folder, {
+    SYMBOLON_DATABASE_URL: database,
+    SYMBOLON_ROOT_KEY_NEXT_FILE: next,
+  })
   t.after(() => server.stop())
   const replaced = await runSymbolon(['keys', 'rotate', '--root'], {
     ...variables,

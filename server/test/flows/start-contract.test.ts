@@ -363,9 +363,35 @@ describe('symbolon serve', () => {
   })
 
   test('warns of variables that carry its prefix and mean nothing', async (t) => {
-    const vault = await startVault(temporaryFolder(t), { SYMBOLON_PROT: '1' })
+    const vault = await startVault(temporaryFolder(t), { SYMBOLON_COLOUR: '1' })
     await vault.stop()
-    assert.match(vault.printed(), /"event":"unknown_variables","variables":\["SYMBOLON_PROT"\]/)
+    assert.match(vault.printed(), /"event":"unknown_variables","variables":\["SYMBOLON_COLOUR"\]/)
+  })
+
+  test('is not stopped by the variables of a Service in Kubernetes, and says what it ignores', async (t) => {
+    const links = {
+      SYMBOLON_SERVICE_HOST: '10.0.0.1',
+      SYMBOLON_SERVICE_PORT_HTTP: '4400',
+      SYMBOLON_PORT_4400_TCP: 'tcp://10.0.0.1:4400',
+      SYMBOLON_PORT_4400_TCP_ADDR: '10.0.0.1',
+      SYMBOLON_METRICS_PORT: 'tcp://10.0.0.2:9464',
+    }
+    const vault = await startVault(temporaryFolder(t), links)
+    await vault.stop()
+    assert.doesNotMatch(vault.printed(), /unknown_variables/)
+    const ignored = /"event":"ignored_variables","variables":\["SYMBOLON_METRICS_PORT"\]/
+    assert.match(vault.printed(), ignored)
+  })
+
+  test('is stopped by a misspelled variable, as every command is, before anything is made', async (t) => {
+    const cwd = temporaryFolder(t)
+    for (const command of ['serve', 'init']) {
+      const { status, out, err } = await runSymbolon([command], { SYMBOLON_DATADIR: '/srv' }, cwd)
+      assert.deepEqual([status, out], [1, ''])
+      const said = 'if you mean SYMBOLON_DATA_DIR, correct it; otherwise unset it.'
+      assert.equal(err, `symbolon ${command}: SYMBOLON_DATADIR is no setting: ${said}\n`)
+    }
+    assert.deepEqual(readdirSync(cwd), [])
   })
 })
 
@@ -381,6 +407,11 @@ test('symbolon without a command, or with an unknown one, says what there is and
   assert.equal(
     meant.err,
     "symbolon serve: There is no setting '--data'. Did you mean --data-dir? Try: symbolon help\n",
+  )
+  const misspelled = await runSymbolon(['serve', '--prot', '80'])
+  assert.equal(
+    misspelled.err,
+    "symbolon serve: There is no setting '--prot'. Did you mean --port? Try: symbolon help\n",
   )
   const version = await runSymbolon(['version'])
   assert.match(version.out, /^\d+\.\d+\.\d+\n$/)

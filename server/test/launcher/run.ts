@@ -10,7 +10,7 @@ import { connect, type Socket } from 'node:net'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { holdDataFolder } from '../../src/adapters/sqlite/data-folder.ts'
-import { tryListening } from '../../src/http/listen.ts'
+import { tryBinding } from '../../src/http/listen.ts'
 import { bareEnvironment } from '../kit/environment.ts'
 
 /** `unwatched`: the server does not watch its launcher. */
@@ -65,7 +65,7 @@ export async function killLaunchers(run: LauncherRun): Promise<LauncherKill[]> {
       child.kill('SIGKILL')
       const place = { host: 'localhost', port, settings: 'the test' }
       const [portMs, folderMs] = await Promise.all([
-        msUntil(async () => await tryListening(place, []), since, waitMs),
+        msUntil(async () => await tryBinding(place, []), since, waitMs),
         msUntil(() => holdDataFolder(dataFolder).release(), since, waitMs),
       ])
       request?.destroy()

@@ -18,9 +18,8 @@ test('in use is the root key that is installed, or else the first', async () => 
 
 test('turnTo() wraps by the next, and still unwraps what the one before wrapped', async () => {
   const [one, two] = [await openRoot('one'), await openRoot('two')]
-  const keys = new RootKeys([one], null)
+  const keys = new RootKeys([one, two], null)
   const before = await keys.wrap(KEY, ['context'])
-  keys.accept(two)
   assert.equal(keys.id, one.id)
   assert.deepEqual(
     [...(await keys.unwrap(await two.wrap(KEY, ['context']), ['context']))],
@@ -48,6 +47,13 @@ test('follow() turns to the root key of that name, if it is known', async () => 
   )
   keys.follow(two.id)
   assert.equal(keys.id, two.id)
+})
+
+test('find() returns the root keys that are held, in use or not', async () => {
+  const [one, two] = [await openRoot('one'), await openRoot('two')]
+  const keys = new RootKeys([one, two], null)
+  assert.deepEqual([keys.find(one.id), keys.find(two.id)], [one, two])
+  assert.equal(new RootKeys([one], null).find(two.id), undefined)
 })
 
 const KEY = new Uint8Array(32).fill(7)

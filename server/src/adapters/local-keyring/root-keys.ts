@@ -21,10 +21,14 @@ export class RootKeys implements KeyProvider {
     return this.#current.id
   }
 
-  /** Also unwraps keys wrapped by `next` from now on. */
-  accept(next: KeyProvider): void {
-    if (next.id !== this.id)
-      this.#others = [...this.#others.filter((it) => it.id !== next.id), next]
+  /** Returns every root key that is held, the one in use first. */
+  all(): readonly KeyProvider[] {
+    return [this.#current, ...this.#others]
+  }
+
+  /** Returns the root key with this name, in use or not; undefined if it is not held. */
+  find(id: string): KeyProvider | undefined {
+    return this.all().find((it) => it.id === id)
   }
 
   /** Uses `next` from now on; the previous root key still unwraps the keys it wrapped. */
@@ -36,7 +40,7 @@ export class RootKeys implements KeyProvider {
 
   /** Uses the root key with this name from now on, if it is known. */
   follow(id: string): void {
-    const next = this.#others.find((it) => it.id === id)
+    const next = this.find(id)
     if (next !== undefined) this.turnTo(next)
   }
 
@@ -45,8 +49,7 @@ export class RootKeys implements KeyProvider {
   }
 
   unwrap(wrapped: Uint8Array, context: readonly string[]): Promise<Uint8Array> {
-    const id = rootKeyIdOf(wrapped)
-    const other = id === this.id ? undefined : this.#others.find((it) => it.id === id)
-    return (other ?? this.#current).unwrap(wrapped, context)
+    const provider = this.find(rootKeyIdOf(wrapped)) ?? this.#current
+    return provider.unwrap(wrapped, context)
   }
 }

@@ -1,9 +1,9 @@
 import type { WrappedTenantKey } from '../../ports/keyring.ts'
-import type { Change, Conflict, KeyChange } from '../../ports/change.ts'
-import type { RootKeyCheck } from '../../ports/stored.ts'
-import { MemoryTable } from './memory-table.ts'
+import type { Change, Conflict, KeyChange, NoticeChange } from '../../ports/change.ts'
+import type { RootKeyCheck, StoredNotice } from '../../ports/stored.ts'
+import { MemoryTable, compare, copyOf } from './memory-table.ts'
 
-type OwnChange = Exclude<KeyChange, { readonly kind: 'renew-envelopes' }>
+type OwnChange = Exclude<KeyChange, { readonly kind: 'renew-envelopes' }> | NoticeChange
 
 /** Whether MemoryKeys handles the change. */
 export function isOfKeys(change: Change): change is OwnChange {
@@ -16,18 +16,26 @@ const OF_KEYS: ReadonlySet<Change['kind']> = new Set<OwnChange['kind']>([
   'retire-data-keys',
   'destroy-tenant-keys',
   'replace-root-key',
+  'put-notice',
+  'remove-notice',
 ])
 
-/** Wrapped keys of every tenant, and the root key that wraps them: a part of the memory store. */
+/** What is of the operator: wrapped keys of every tenant, the root key that wraps them, notices. A part of the memory store. */
 export class MemoryKeys {
   readonly #undo: (() => void)[]
   readonly #tenants: MemoryTable<readonly WrappedTenantKey[]>
+  readonly #notices: MemoryTable<StoredNotice>
   rootKey: RootKeyCheck | null = null
 
   /** `undo` collects how to revert each change. */
   constructor(undo: (() => void)[]) {
     this.#undo = undo
     this.#tenants = new MemoryTable(undo)
+    this.#notices = new MemoryTable(undo)
+  }
+
+  notices(): StoredNotice[] {
+    return copyOf(this.#notices.all('')).sort((a, b) => a.at - b.at || compare(a.id, b.id))
   }
 
   of(tenantId: string): readonly WrappedTenantKey[] {
@@ -72,6 +80,14 @@ export class MemoryKeys {
 
       case 'replace-root-key':
         return this.#replaceRootKey(change)
+
+      case 'put-notice':
+        this.#notices.put('', change.notice.id, change.notice)
+        return null
+
+      case 'remove-notice':
+        this.#notices.delete('', change.id)
+        return null
 
       default:
         throw new TypeError('Cannot commit: a change of keys is of no known kind', {

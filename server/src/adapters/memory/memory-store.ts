@@ -26,7 +26,7 @@ import { isOfKeys, MemoryKeys } from './memory-keys.ts'
 import { isJobChange, MemoryJobs } from './memory-jobs.ts'
 import { MemoryAuditLog } from './memory-audit-log.ts'
 import { MemoryTokens } from './memory-tokens.ts'
-import { MemoryTable, compare, copyOf, newestFirst, pageOf } from './memory-table.ts'
+import { MemoryTable, byAge, copyOf, newestFirst, pageOf } from './memory-table.ts'
 
 /**
  * Implements every promise of a store in maps: the reference for other adapters, and the default in tests.
@@ -58,6 +58,7 @@ export class MemoryStore implements Store {
     rootKeyCheck: async () => copyOf(this.#keys.rootKey),
     keys: async (tenantId) => copyOf([...this.#keys.of(tenantId)]),
     envelopes: async (tenantId, stretch) => copyOf(envelopesIn(this.#sealed(tenantId), stretch)),
+    notices: async () => this.#keys.notices(),
     deleted: async () =>
       [...this.#deletedTenants.everywhere()].map(([id, deletedAt]) => {
         return { id, deletedAt, empty: this.#belongings().every((it) => it.keys(id).length === 0) }
@@ -78,9 +79,7 @@ export class MemoryStore implements Store {
     },
 
     keys: async (tenantId, applicationId) =>
-      copyOf(this.#keysOf(tenantId, applicationId)).sort(
-        (a, b) => a.createdAt - b.createdAt || a.version - b.version || compare(a.id, b.id),
-      ),
+      copyOf(this.#keysOf(tenantId, applicationId)).sort(byAge),
 
     findByKeyHash: async (hash) => {
       const held = this.#keyHashed(hash)

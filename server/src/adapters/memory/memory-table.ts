@@ -1,3 +1,4 @@
+import type { StoredApplicationKey } from '../../ports/stored.ts'
 import type { Page, PageRequest } from '../../ports/store.ts'
 
 /** A map of one kind of item per tenant, in which every change can be undone. */
@@ -75,4 +76,9 @@ export function newestFirst(
 
 export function compare(a: string, b: string): number {
   return a < b ? -1 : Number(a > b)
+}
+
+/** Orders the oldest key first, and those of the same time by version. */
+export function byAge(a: StoredApplicationKey, b: StoredApplicationKey): number {
+  return a.createdAt - b.createdAt || a.version - b.version || compare(a.id, b.id)
 }

@@ -42,6 +42,19 @@ export async function applyChange(unitOfWork: UnitOfWork, change: Change): Chang
     case 'clear-tenant':
       return await clearTenant(unitOfWork, change)
 
+    case 'put-notice': {
+      const { id, text, at } = change.notice
+      await session.run(
+        `INSERT INTO notices (id, notice, created_at) VALUES ($1, $2, $3)
+         ON CONFLICT (id) DO UPDATE SET notice = excluded.notice, created_at = excluded.created_at`,
+        [id, text, at],
+      )
+      return null
+    }
+    case 'remove-notice':
+      await session.run('DELETE FROM notices WHERE id = $1', [change.id])
+      return null
+
     case 'insert-application':
       return await insertApplication(unitOfWork, change.application)
     case 'update-application':

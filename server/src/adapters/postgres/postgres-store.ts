@@ -68,7 +68,12 @@ import { definitionReader, proxyReader } from './definition-readers.ts'
 import { jobReader } from './job-reader.ts'
 import { migrate } from './migrate.ts'
 import { answerReader, auditLogReader, tenantReader, transactionReader } from './readers.ts'
-import { refuseUnfinishedMove, requireDurability, requireFidelity } from './requirements.ts'
+import {
+  refuseUnfinishedMove,
+  requireDurability,
+  requireFidelity,
+  requireVault,
+} from './requirements.ts'
 import { definitionOf } from './rows.ts'
 import { sweepChunk, tenantsToSweep } from './sweep.ts'
 import { tokenReader } from './token-reader.ts'
@@ -82,6 +87,8 @@ export interface PostgresOptions {
   readonly commitWaitMs?: number
   /** Opens a vault whose move into this database is unfinished, to inspect the part that has arrived. */
   readonly unfinished?: true
+  /** Whether an empty database is refused, with NoVault, instead of set up. */
+  readonly existing?: boolean
 }
 
 /** A store in a PostgreSQL database that any number of processes may share. Decisions 0035 and 0036. */
@@ -113,11 +120,13 @@ export class PostgresStore implements Store {
     deadlineFactor = 1,
     commitWaitMs = COMMIT_WAIT_MS_MAX * deadlineFactor,
     unfinished,
+    existing = false,
   }: PostgresOptions): Promise<PostgresStore> {
     const settings = connectionSettings(url)
     await atLeisure(settings, async (session) => {
       await requireDurability(session)
       await requireFidelity(session.ask)
+      if (existing) await requireVault(session.ask)
       await migrate(session)
       if (unfinished !== true) await refuseUnfinishedMove(session.ask)
     })

@@ -48,6 +48,13 @@ export function tenantReader(ask: AskPostgres): TenantReader {
 
     envelopes: envelopeReader(ask),
 
+    notices: async () => {
+      const rows = await ask('SELECT * FROM notices ORDER BY created_at, id')
+      return rows.map((row) => {
+        return { id: String(row.id), text: String(row.notice), at: Number(row.created_at) }
+      })
+    },
+
     deleted: async () => {
       const rows = await ask(
         `SELECT id, deleted_at, ${isCleared('deleted_tenants.id')} AS empty FROM deleted_tenants`,

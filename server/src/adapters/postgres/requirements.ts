@@ -1,4 +1,5 @@
 /** Checks that a database is fit to serve from. */
+import { NoVault } from '../../ports/no-vault.ts'
 import type { AskPostgres, Session } from './session.ts'
 
 /** An acknowledged commit must survive a power cut, so COMMIT has to wait for the disk. */
@@ -33,6 +34,17 @@ export async function requireFidelity(ask: AskPostgres): Promise<void> {
     if (allowed.includes(value)) continue
     throw new Error(`Cannot use the database: its ${setting} is ${value}, ${otherwise}`)
   }
+}
+
+/** Throws NoVault unless a vault was set up in the database. Changes nothing, so it comes before the first migration. */
+export async function requireVault(ask: AskPostgres): Promise<void> {
+  const [table] = await ask("SELECT to_regclass('installation') IS NOT NULL AS there")
+  if (table!.there === true && (await ask('SELECT 1 FROM installation')).length > 0) return
+  const [found] = await ask('SELECT current_database() AS name, current_schema() AS schema')
+  const { name, schema } = found!
+  throw new NoVault(
+    `Cannot open the database: there is no vault in ${String(name)}, schema ${String(schema)}`,
+  )
 }
 
 /** Part of a vault looks like a whole one: rows that have not arrived yet would be reported as absent. */

@@ -1,4 +1,4 @@
--- Version 4
+-- Version 5
 
 CREATE TABLE answers (
   tenant uuid NOT NULL,
@@ -87,6 +87,13 @@ CREATE TABLE moving (
   finished boolean NOT NULL,
   CHECK ((one = 1)),
   PRIMARY KEY (one)
+);
+
+CREATE TABLE notices (
+  id uuid NOT NULL,
+  notice text NOT NULL,
+  created_at bigint NOT NULL,
+  PRIMARY KEY (id)
 );
 
 CREATE TABLE pending (

@@ -249,6 +249,16 @@ export function packChange(
       packKeyChange(packer, tenantId, change)
       return
 
+    case 'put-notice': {
+      const { id, text, at } = change.notice
+      packer.step(STATEMENT.putNotice, [id, text, at])
+      return
+    }
+
+    case 'remove-notice':
+      packer.step(STATEMENT.removeNotice, [change.id])
+      return
+
     case 'insert-session': {
       const { id, applicationId, keyId, hash, nonceHash, createdAt, expiresAt } = change.session
       packer.step(STATEMENT.insertSession, [

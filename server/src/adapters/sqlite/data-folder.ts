@@ -2,6 +2,7 @@ import { accessSync, closeSync, constants, existsSync, openSync, statSync } from
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { diskFaultOf } from '../../base/disk-fault.ts'
+import { NoVault } from '../../ports/no-vault.ts'
 import { makeDataFolder } from './make-data-folder.ts'
 import { isBusy, UnusableDatabase } from './unusable-database.ts'
 
@@ -48,12 +49,12 @@ export function isDatabaseGone(folder: string): boolean {
   return used && sizeOf('symbolon.db') === 0 && sizeOf('symbolon.db-wal') === 0
 }
 
-/** Throws if `folder` has no database. For callers that must not create one. */
+/** Throws NoVault if `folder` has no database. For callers that must not create one. */
 export function requireDatabase(folder: string): void {
   if (existsSync(join(folder, 'symbolon.db'))) return
   // A user without access cannot see whether the file exists; report that first.
   if (existsSync(folder)) assertFolderUsable(folder)
-  throw new Error(`Cannot open ${folder}: there is no symbolon.db in it`)
+  throw new NoVault(`Cannot open ${folder}: there is no symbolon.db in it`)
 }
 
 /** Throws unless the process's user may create files in `folder`. */

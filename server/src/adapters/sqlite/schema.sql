@@ -1,4 +1,4 @@
--- Version 11
+-- Version 12
 
 CREATE TABLE installation (
   one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -391,3 +391,9 @@ CREATE INDEX pending_by_holder ON pending (holder, fingerprint, tenant, serial);
 
 CREATE INDEX pending_by_cvc_expiry
 ON pending (cvc_expires_at, tenant, serial) WHERE cvc_expires_at IS NOT NULL;
+
+CREATE TABLE notices (
+  id ANY PRIMARY KEY,
+  notice TEXT NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

@@ -4,6 +4,7 @@ import { deleteDefinition, insertDefinition, updateDefinition } from './definiti
 import { renewals } from './envelope-statements.ts'
 import { KEY_TABLE } from './key-statements.ts'
 import { JOB_TABLE } from './job-statements.ts'
+import { NOTICE_TABLE } from './notice-statements.ts'
 import { AUDIT_LOG_TABLE } from './audit-log-statements.ts'
 import { rowOf } from './several-rows.ts'
 import { SWEEP_TABLE } from './sweep-statements.ts'
@@ -320,6 +321,7 @@ const TABLE = {
     plain: true,
   },
 
+  ...NOTICE_TABLE,
   ...KEY_TABLE,
   ...renewals(),
   ...AUDIT_LOG_TABLE,

@@ -41,6 +41,17 @@ export function tenantReader(db: DatabaseSync): TenantReader {
 
     envelopes: envelopeReader(db),
 
+    // Prepared on demand: the audit log of an older program, without this table, is read as well.
+    notices: async () =>
+      db
+        .prepare('SELECT * FROM notices ORDER BY created_at, id')
+        .all()
+        .map((row) => ({
+          id: unpackId(row.id),
+          text: String(row.notice),
+          at: Number(row.created_at),
+        })),
+
     deleted: async () =>
       deleted.all().map((row) => ({
         id: unpackId(row.id),

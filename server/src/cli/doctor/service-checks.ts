@@ -1,7 +1,7 @@
 import { probeHealth, type Health } from '../../adapters/system/health-probe.ts'
 import type { Config } from '../../config.ts'
 import { listenAddressOf } from '../listen-addresses.ts'
-import { tryListening } from '../../http/listen.ts'
+import { tryBinding } from '../../http/listen.ts'
 import { failed, ok, type Check, type Finding } from './check.ts'
 import type { DoctorContext } from './context.ts'
 import { reasonOf } from './run-checks.ts'
@@ -63,7 +63,7 @@ function findingOfRunning(health: Health, holds: string, place: string): Finding
 /** Tries any port of the address, so as not to be in the way of a service that starts now. Returns null if that works. */
 async function tryAddress(config: Config, place: string): Promise<Finding | null> {
   try {
-    await tryListening({ ...listenAddressOf(config), port: 0 }, [])
+    await tryBinding({ ...listenAddressOf(config), port: 0 }, [])
     return null
   } catch (error) {
     return failed(

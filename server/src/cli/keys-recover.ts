@@ -1,0 +1,49 @@
+import { checkRootKey } from '../access/root-key-check.ts'
+import {
+  recoverManagementKey,
+  type RecoveredKey,
+  type RecoveryRequest,
+} from '../access/recover-management-key.ts'
+import { requireDatabase } from '../adapters/sqlite/data-folder.ts'
+import { giveOrder } from '../adapters/system/control-socket.ts'
+import { SystemRandom } from '../adapters/system/system-random.ts'
+import { readConfig, type Config } from '../config.ts'
+import type { RunCommand } from './command.ts'
+import { openRootKeys } from './open-root-keys.ts'
+import { openWorld } from './open-world.ts'
+import { printKey } from './print-key.ts'
+import { renderRecoveryOrder } from './recovery-order.ts'
+
+/**
+ * `symbolon keys recover`: creates a management key for a tenant whose own are lost or deleted.
+ *
+ * Requires the root key. A service that runs on the data folder does it while it serves; if none runs, this process does, and the
+ * next service to run logs it.
+ */
+export const keysRecover: RunCommand = async ({ flags, out }) => {
+  const config = readConfig(flags)
+  if (config.databaseUrl === null) requireDatabase(config.dataDir)
+  const request = { tenant: flags['tenant'] ?? null, applicationId: flags['application'] ?? null }
+  // Opened first: without the root key nothing is asked of the service.
+  const rootKeys = await openRootKeys(config, null, { create: false })
+  const order = await renderRecoveryOrder(request, rootKeys, new SystemRandom())
+  let made: RecoveredKey | null = null
+  const served = await giveOrder(config.dataDir, order, (news) => {
+    made = news['recovered'] as RecoveredKey
+  })
+  printKey({ flags, out }, served ? made! : await recoverHere(config, request))
+  return 0
+}
+
+async function recoverHere(config: Config, request: RecoveryRequest): Promise<RecoveredKey> {
+  const { world, keyProvider, close } = await openWorld(
+    { ...config, logLevel: 'silent' },
+    { onFault: () => {}, existing: true },
+  )
+  try {
+    await checkRootKey(world.store, keyProvider)
+    return await recoverManagementKey(world, keyProvider, request)
+  } finally {
+    await close()
+  }
+}

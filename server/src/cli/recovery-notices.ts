@@ -1,0 +1,40 @@
+import { parseRecoveryNotice } from '../access/recover-management-key.ts'
+import type { StoredNotice } from '../ports/stored.ts'
+import type { World } from '../ports/world.ts'
+
+/**
+ * Returns a function that logs the recoveries of management keys that no service has logged yet, and then removes their notices.
+ *
+ * A recovery that another process made, while this service was stopped or beside it, so appears in its log as well. In rare cases
+ * two servers log the same one.
+ */
+export function recoveryLogger(world: Pick<World, 'log' | 'store'>): () => Promise<void> {
+  const logged = new Set<string>()
+  return async () => {
+    try {
+      const notices = await world.store.tenants.notices()
+      for (const it of notices) await logRecovery(world, it, logged)
+    } catch (error) {
+      world.log.error('notices_failed', error)
+    }
+  }
+}
+
+async function logRecovery(
+  { log, store }: Pick<World, 'log' | 'store'>,
+  { id, text, at }: StoredNotice,
+  logged: Set<string>,
+): Promise<void> {
+  const recovery = parseRecoveryNotice(text)
+  if (recovery === null) return
+  // Its removal may have failed.
+  if (!logged.has(id)) {
+    const { tenant, application, key } = recovery
+    const when = new Date(at).toISOString()
+    log.warn('management_key_recovered', { tenant, application, key, at: when })
+    logged.add(id)
+  }
+  // Any tenant will do: the one with the new key may be deleted by now.
+  const [tenantId] = await store.tenants.ids()
+  if (tenantId !== undefined) await store.commit(tenantId, [{ kind: 'remove-notice', id }])
+}

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { ConfigError, ignoredVariables, readConfig, SETTINGS, unknownVariables } from './config.ts'
+
+/** The variables that Kubernetes sets for a Service named `symbolon` or `symbolon-metrics`. */
+const SERVICE_LINKS = {
+  SYMBOLON_SERVICE_HOST: '10.0.0.1',
+  SYMBOLON_SERVICE_PORT: '4400',
+  SYMBOLON_SERVICE_PORT_HTTP: '4400',
+  SYMBOLON_PORT: 'tcp://10.0.0.1:4400',
+  SYMBOLON_PORT_4400_TCP: 'tcp://10.0.0.1:4400',
+  SYMBOLON_PORT_4400_TCP_PROTO: 'tcp',
+  SYMBOLON_PORT_4400_TCP_PORT: '4400',
+  SYMBOLON_PORT_4400_TCP_ADDR: '10.0.0.1',
+  SYMBOLON_METRICS_SERVICE_HOST: 'fd00::1',
+  SYMBOLON_METRICS_SERVICE_PORT: '9464',
+  SYMBOLON_METRICS_PORT: 'tcp://[fd00::1]:9464',
+  SYMBOLON_METRICS_PORT_9464_TCP: 'tcp://[fd00::1]:9464',
+  SYMBOLON_METRICS_PORT_9464_TCP_ADDR: 'fd00::1',
+  // Of a Service named `symbolon-x`: two edits from SYMBOLON_PORT.
+  SYMBOLON_X_PORT: 'tcp://10.0.0.2:80',
+}
+
+describe('readConfig()', () => {
+  test('refuses a variable within two edits of a setting, and names both', () => {
+    const cases: [variable: string, meant: string][] = [
+      ['SYMBOLON_PROT', 'SYMBOLON_PORT'],
+      ['SYMBOLON_PORTS', 'SYMBOLON_PORT'],
+      ['SYMBOLON_POST', 'SYMBOLON_HOST or SYMBOLON_PORT'],
+      ['SYMBOLON_port', 'SYMBOLON_PORT'],
+      ['SYMBOLON_DATADIR', 'SYMBOLON_DATA_DIR'],
+      ['SYMBOLON_DATABASE_URI', 'SYMBOLON_DATABASE_URL'],
+      ['SYMBOLON_ROOT_KEYFILES', 'SYMBOLON_ROOT_KEY_FILE'],
+    ]
+    for (const [variable, meant] of cases) {
+      const message = `${variable} is no setting: if you mean ${meant}, correct it; otherwise unset it.`
+      const read = () => readConfig({}, { [variable]: 'x' })
+      assert.throws(read, (it) => it instanceof ConfigError && it.message === message)
+    }
+  })
+
+  test('accepts variables further away, and none that is a setting is taken for another', () => {
+    readConfig({}, { SYMBOLON_DATABASE: 'x', SYMBOLON_TEST_SEED: '7', SYMBOLONPORT: 'x' })
+    const known = Object.values(SETTINGS).map((it) => it.variable)
+    assert.deepEqual(unknownVariables(Object.fromEntries(known.map((it) => [it, 'x']))), [])
+  })
+
+  test('never refuses what begins as the variables of Kubernetes do', () => {
+    readConfig({}, { SYMBOLON_PORT_X: 'x', SYMBOLON_SERVICE_X: 'x' })
+  })
+
+  test('takes no service link for a setting: the default or the flag applies', () => {
+    const config = readConfig({}, SERVICE_LINKS)
+    assert.deepEqual([config.port, config.metricsPort], [4400, null])
+    assert.equal(readConfig({ port: '80' }, SERVICE_LINKS).port, 80)
+    assert.throws(() => readConfig({}, { SYMBOLON_PORT: 'tcp://10.0.0.1' }), ConfigError)
+    assert.throws(() => readConfig({}, { SYMBOLON_PORT: 'http://10.0.0.1:80' }), ConfigError)
+    assert.throws(() => readConfig({ port: 'tcp://10.0.0.1:4400' }, {}), ConfigError)
+  })
+})
+
+test('unknownVariables() leaves out service links', () => {
+  const others = { SYMBOLON_DATABASE: 'x', SYMBOLON_PORT_X: 'x', HOME: '/' }
+  const unknown = unknownVariables({ ...SERVICE_LINKS, ...others })
+  assert.deepEqual(unknown, ['SYMBOLON_DATABASE', 'SYMBOLON_PORT_X'])
+})
+
+test('ignoredVariables() returns settings with a service link, unless a flag overrides them', () => {
+  assert.deepEqual(ignoredVariables({}, SERVICE_LINKS), ['SYMBOLON_PORT', 'SYMBOLON_METRICS_PORT'])
+  assert.deepEqual(ignoredVariables({ port: '80' }, SERVICE_LINKS), ['SYMBOLON_METRICS_PORT'])
+  assert.deepEqual(ignoredVariables({}, { SYMBOLON_PORT: '80' }), [])
+})
