@@ -210,9 +210,17 @@ describe('symbolon doctor on keys', () => {
       await examine({ variables: rotating }),
       'next-root-key',
       'warning',
-      /Run symbolon keys rotate --root/,
+      /Run symbolon keys create-root --to .*next\.key'? and restart/,
     )
     assert.ok(!existsSync(next))
+    const created = await runSymbolon(['keys', 'create-root', '--to', next])
+    assert.equal(created.status, 0, created.err)
+    assertFound(
+      await examine({ variables: rotating }),
+      'next-root-key',
+      'warning',
+      /Run symbolon keys rotate --root/,
+    )
     const rotated = await runSymbolon(['keys', 'rotate', '--root'], rotating)
     assert.equal(rotated.status, 0, rotated.err)
     assertFound(
@@ -262,7 +270,12 @@ describe('symbolon doctor on keys', () => {
     db.close()
     const { variables } = vault
     const found = await examine({ variables })
-    assertFound(found, 'tenant-keys', 'failed', /restore a backup \(symbolon restore\)/)
+    assertFound(
+      found,
+      'tenant-keys',
+      'failed',
+      /restore a backup that holds them intact \(symbolon restore\)/,
+    )
     assertAlone(found, 'tenant-keys')
     assertOk(found, 'root-key')
     assertOk(await examine({ variables: await restore() }), 'tenant-keys')

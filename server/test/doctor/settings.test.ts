@@ -36,8 +36,8 @@ const SETTINGS: [
   [
     'unknown-settings',
     'warning',
-    { SYMBOLON_METRIC_PORT: '9100' },
-    /Rename SYMBOLON_METRIC_PORT to SYMBOLON_METRICS_PORT/,
+    { SYMBOLON_METER_PORT: '9100' },
+    /Rename SYMBOLON_METER_PORT to SYMBOLON_METRICS_PORT/,
     { SYMBOLON_METRICS_PORT: '9100' },
   ],
   ['unknown-settings', 'warning', { SYMBOLON_COLOUR: 'red' }, /Unset SYMBOLON_COLOUR/, {}],
@@ -120,6 +120,9 @@ describe('symbolon doctor on settings', () => {
     assert.deepEqual([...wrong.checks.keys()], ['settings'])
     assertFound(wrong.checks, 'settings', 'failed', /Correct this setting/)
     assert.match(wrong.checks.get('settings')!.message, /a port from 0 to 65535/)
+    const misspelled = await runDoctor({ ...variables, SYMBOLON_METRIC_PORT: '9100' })
+    assertFound(misspelled.checks, 'settings', 'failed', /Correct this setting/)
+    assert.match(misspelled.checks.get('settings')!.message, /if you mean SYMBOLON_METRICS_PORT/)
     assertOk((await runDoctor(variables)).checks, 'settings')
   })
 

@@ -5,7 +5,6 @@ import { checkRootKey } from '../../access/root-key-check.ts'
 import { FileKeyProvider } from '../../adapters/local-keyring/file-key-provider.ts'
 import { hasRootKey } from '../../adapters/local-keyring/root-key-file.ts'
 import { parseCertificates } from '../../adapters/egress/trust.ts'
-import { isDamage } from '../../adapters/sqlite/unusable-database.ts'
 import { SystemClock } from '../../adapters/system/system-clock.ts'
 import type { Config } from '../../config.ts'
 import { rootKeyFileOf } from '../open-root-keys.ts'
@@ -108,7 +107,7 @@ async function checkNextRootKey({ config, vault, rootKeys }: DoctorContext): Pro
   if (!(await hasRootKey(file))) {
     return warning(
       `SYMBOLON_ROOT_KEY_NEXT_FILE names ${file}, which does not exist, so the root key was not replaced.`,
-      'Run symbolon keys rotate --root, which creates it, or unset SYMBOLON_ROOT_KEY_NEXT_FILE.',
+      `Run symbolon keys create-root --to ${words(file)} and restart the service, or unset SYMBOLON_ROOT_KEY_NEXT_FILE.`,
     )
   }
   let next: FileKeyProvider
@@ -142,24 +141,22 @@ async function checkTenantKeys({ vault, keyring: open }: DoctorContext): Promise
     )
   }
   const since = clock.elapsed()
-  const closed: string[] = []
+  const damaged: string[] = []
   let opened = 0
   for (const id of ids) {
     if (clock.elapsed() - since > KEYS_MS_MAX) break
-    try {
-      await keyring.open(id)
-      opened++
-    } catch (error) {
-      if (isDamage(error)) throw error
-      closed.push(id)
+    for (const it of await tenants.keys(id)) {
+      if (await keyring.isReadable(id, it)) continue
+      damaged.push(`version ${it.version} of the ${it.purpose} key of tenant ${id}`)
     }
-    keyring.forget(id)
+    opened++
     await clock.yield()
   }
-  if (closed.length > 0) {
+  if (damaged.length > 0) {
     return failed(
-      `The root key does not open the keys of ${closed.length} of ${ids.length} tenants, such as ${closed[0]}.`,
-      'The keys are damaged: restore a backup (symbolon restore); symbolon verify finds everything that is.',
+      `The root key does not open ${damaged.length} tenant keys, such as ${damaged[0]}.`,
+      'The keys are damaged: restore a backup that holds them intact (symbolon restore), or restore a new backup with ' +
+        '--skip-damaged. symbolon verify names every damaged value.',
     )
   }
   if (opened < ids.length) return ok(`The keys of ${opened} of ${ids.length} tenants were opened.`)

@@ -1,3 +1,4 @@
+import { editDistance } from '../../base/edit-distance.ts'
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { SETTINGS, type Config } from '../../config.ts'
@@ -73,27 +74,13 @@ function conflictOf(config: Config): ReturnType<typeof ok> | null {
 
 /** Names the setting that was probably meant, if one is close. */
 function correctionOf(unknown: string): string {
-  const distances = VARIABLES.map((it) => [it, distanceOf(it, unknown)] as const)
+  const distances = VARIABLES.map((it) => [it, editDistance(it, unknown)] as const)
   const [meant, distance] = distances.toSorted((a, b) => a[1] - b[1])[0]!
   return distance <= DISTANCE_MAX ? `Rename ${unknown} to ${meant}` : `Unset ${unknown}`
 }
 
 /** A misspelling differs by less. Ours. */
 const DISTANCE_MAX = 4
-
-/** Returns the number of characters to insert, remove or replace (Levenshtein distance). */
-function distanceOf(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, at) => at)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const replaced = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
-      next.push(Math.min(replaced, row[j]! + 1, next[j - 1]! + 1))
-    }
-    row = next
-  }
-  return row[b.length]!
-}
 
 /** Returns the lowest version in package.json. */
 function neededNode(): string {
