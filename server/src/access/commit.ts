@@ -1,9 +1,9 @@
 import type { RequestContext, ReplayScope } from '../base/access.ts'
-import type { Json } from '../base/json.ts'
 import { IDEMPOTENCY_LIFETIME_MS } from '../base/limits.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { Answer } from '../http/endpoint.ts'
+import { parseKeptAnswer, renderKeptAnswer } from '../http/kept-answer.ts'
 import type { SealContext } from '../ports/keyring.ts'
 import type { Change, Conflict } from '../ports/change.ts'
 import type { StoredAnswer } from '../ports/stored.ts'
@@ -116,16 +116,9 @@ export async function replay(
   const stored = await world.store.answers.find(context.tenantId, scope.id, world.clock.now())
   if (stored === null) return null
   const keys = await world.keyring.open(context.tenantId)
-  const rest: RestOfAnswer = JSON.parse(keys.open(sealContextOf(scope), stored.body).reveal())
+  const text = keys.open(sealContextOf(scope), stored.body).reveal()
   scope.remembered = true
-  return { status: stored.status, ...rest }
-}
-
-interface RestOfAnswer {
-  readonly body?: Json
-  readonly location?: string
-  readonly headers?: Readonly<Record<string, string>>
-  readonly text?: string
+  return { ...parseKeptAnswer(text), status: stored.status }
 }
 
 async function seal(
@@ -140,10 +133,7 @@ async function seal(
   return {
     id: scope.id,
     status,
-    body: keys.seal(
-      sealContextOf(scope),
-      new Sensitive(JSON.stringify(rest satisfies RestOfAnswer)),
-    ),
+    body: keys.seal(sealContextOf(scope), new Sensitive(renderKeptAnswer(rest))),
     expiresAt: Math.min(now + IDEMPOTENCY_LIFETIME_MS, scope.until ?? Infinity),
   }
 }

@@ -7,6 +7,7 @@ import type { RequestContext, Principal } from '../../base/access.ts'
 import type { Json } from '../../base/json.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { Answer } from '../../http/endpoint.ts'
+import { parseKeptAnswer, renderKeptAnswer } from '../../http/kept-answer.ts'
 import type { SealContext, TenantKeys } from '../../ports/keyring.ts'
 import type { StoredJob } from '../../ports/jobs.ts'
 
@@ -78,13 +79,13 @@ function storedOf({ initiator, ...state }: JobState): StoredJobState {
 /** The body is stored as the text to send, so that an attempt need not parse what may be megabytes of JSON. */
 export function sealResult(keys: TenantKeys, id: string, { body, ...answer }: Answer): Uint8Array {
   const kept: Answer = body === undefined ? answer : { ...answer, text: JSON.stringify(body) }
-  return keys.seal(sealContextOf(id, 'result'), new Sensitive(JSON.stringify(kept)))
+  return keys.seal(sealContextOf(id, 'result'), new Sensitive(renderKeptAnswer(kept)))
 }
 
 /** Throws if the result was tampered with, or there is none. */
 export function openResult(keys: TenantKeys, { id, result }: StoredJob): Answer {
   if (result === null) throw new Error('Cannot open the result of a job: there is none')
-  return JSON.parse(keys.open(sealContextOf(id, 'result'), result).reveal()) as Answer
+  return parseKeptAnswer(keys.open(sealContextOf(id, 'result'), result).reveal()) as Answer
 }
 
 function sealContextOf(id: string, part: string): SealContext {
