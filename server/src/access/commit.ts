@@ -1,9 +1,9 @@
 import type { RequestContext, ReplayScope } from '../base/access.ts'
-import type { Json } from '../base/json.ts'
 import { IDEMPOTENCY_LIFETIME_MS } from '../base/limits.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { Answer } from '../http/endpoint.ts'
+import { parseKeptAnswer, renderKeptAnswer } from '../http/kept-answer.ts'
 import type { SealContext } from '../ports/keyring.ts'
 import type { Change, Conflict } from '../ports/change.ts'
 import type { StoredAnswer } from '../ports/stored.ts'
@@ -121,19 +121,10 @@ export async function replay(
   if (stored === null) return null
   const keys = await world.keyring.open(context.tenantId)
   const name = { kind: 'idempotency_response', id: stored.id } as const
-  const body = openValue(keys, sealContextOf(scope), stored.body, name)
-  const rest: RestOfAnswer = JSON.parse(body.reveal())
+  const opened = openValue(keys, sealContextOf(scope), stored.body, name)
   scope.remembered = true
-  return { status: stored.status, ...rest }
-}
-
-interface RestOfAnswer {
-  /** Only of a replacement for a damaged answer: the status stored beside it is that of the original. */
-  readonly status?: number
-  readonly body?: Json
-  readonly location?: string
-  readonly headers?: Readonly<Record<string, string>>
-  readonly text?: string
+  // The replacement for a damaged answer has a status of its own; the one stored beside it is that of the original.
+  return { status: stored.status, ...parseKeptAnswer(opened.reveal()) }
 }
 
 async function seal(
@@ -148,10 +139,7 @@ async function seal(
   return {
     id: scope.id,
     status,
-    body: keys.seal(
-      sealContextOf(scope),
-      new Sensitive(JSON.stringify(rest satisfies RestOfAnswer)),
-    ),
+    body: keys.seal(sealContextOf(scope), new Sensitive(renderKeptAnswer(rest))),
     expiresAt: Math.min(now + IDEMPOTENCY_LIFETIME_MS, scope.until ?? Infinity),
   }
 }

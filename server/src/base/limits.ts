@@ -456,6 +456,10 @@ export const REACTOR_TENANT_WAITING_MAX = 64
 /** How long a run waits in the queue, or for a process. Ours. */
 export const REACTOR_WAIT_MS_MAX = 5_000
 
+/** Time that a process has after a result to show that the run left nothing behind, and the length of its report. Ours. */
+export const REACTOR_OVER_MS_MAX = 1_000
+export const REACTOR_LEFTOVER_CHARS_MAX = 200
+
 /** Memory of all processes that wait, frozen, for their reactor's next run; and how long one waits. Ours. */
 export const REACTOR_WARM_BYTES_MAX = 512 * MiB
 export const REACTOR_WARM_MS_MAX = 15 * 60 * 1000

@@ -101,12 +101,12 @@ export interface Answer {
   readonly body?: Json
   /** Replaces `body`: sent as it is, with the content type in `headers`, by default JSON. */
   readonly text?: string
-  /** Like `text`, for content that is sent often and encoded once. */
+  /** Like `text`, for content that is no text, or that is sent often and encoded once. */
   readonly bytes?: Buffer
   /** Path of the created resource, for the Location header. */
   readonly location?: string
-  /** Additional headers, by lower-case name. */
-  readonly headers?: Readonly<Record<string, string>>
+  /** Additional headers, by lower-case name; an array is several of that name. */
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>
 }
 
 export function ok(body: Json): Answer {

@@ -22,7 +22,7 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 /** Sends the answer of an operation, and logs the request. */
 export function sendAnswer(options: PipelineOptions, reply: FastifyReply, answer: Answer): void {
   const { status, headers, location, body, bytes, text = bytes ?? textOf(body) } = answer
-  const fields = headers === undefined ? [] : Object.entries(headers).flat()
+  const fields = Object.entries(headers ?? {}).flatMap(fieldsOf)
   if (location !== undefined) {
     fields.push('location', absoluteUrl(reply.request.raw, options.publicAddress, location))
   }
@@ -98,6 +98,11 @@ function send(
   }
   raw.end(text)
   logRequest(world, request, reply)
+}
+
+/** Returns the name and value, alternating, of each header of that name. */
+function fieldsOf([name, value]: [name: string, value: string | readonly string[]]): string[] {
+  return [value].flat().flatMap((it) => [name, it])
 }
 
 function textOf(body: Json | undefined): string | undefined {

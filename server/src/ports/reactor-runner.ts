@@ -79,6 +79,8 @@ export interface ThrownError {
   readonly errors: Json
   readonly headers: Json
   readonly body: Json
+  /** In place of `body` if that is bytes, in base64. */
+  readonly bytes: Json
 }
 
 /** No process is available: the sandbox does not work, or no process can be started. */

@@ -212,6 +212,7 @@ const ENDS: readonly ((ran: Ran) => ReturnType<typeof returned>)[] = [
   () => threw({ name: 'RateLimitError', message: 'later' }),
   () => threw({ name: 'BasisTheoryReactorError', status: 418, message: 'a teapot' }),
   () => threw(CUSTOM),
+  () => threw({ ...CUSTOM, body: null, bytes: 'AP+A' }),
   () => ({ kind: 'no-function', message: 'SyntaxError', position: null }),
   () => ({ kind: 'timed-out' }),
   () => ({ kind: 'out-of-memory' }),

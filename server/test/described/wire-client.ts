@@ -29,11 +29,13 @@ export async function wireClient({ servers }: StillVault): Promise<WireClient> {
       })
       sent.end(body)
       const [reply] = (await once(sent, 'response')) as [IncomingMessage]
-      const text = Buffer.concat((await reply.toArray()) as Buffer[]).toString()
+      const bytes = Buffer.concat((await reply.toArray()) as Buffer[])
+      const text = bytes.toString()
       return {
         status: reply.statusCode!,
         headers: reply.headers as Record<string, string>,
         text,
+        bytes,
         json: () => JSON.parse(text),
       }
     },

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { constants, verify } from 'node:crypto'
+import { constants, createHmac, verify } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { createApp } from '../../src/app.ts'
@@ -111,6 +111,32 @@ describe('POST /reactors/{id}/react with a callback', () => {
     const { 'content-type': type, 'bt-reactor-status': status, 'x-own': own } = headersOf(sent[0]!)
     assert.deepEqual([type, status, own], ['text/csv', '207', undefined])
     assert.equal(sent[0]!.body.toString(), 'a,b')
+  })
+
+  test('sends bytes of the code’s own as they are, under both signatures', async () => {
+    for (const bytes of [Buffer.from([0, 255, 128]), Buffer.from('{"b":1,"a":2}')]) {
+      const { invoke, work, sent, manage } = await callbackStage({
+        behave: () =>
+          threw({ name: 'CustomHttpResponseError', status: 200, bytes: bytes.toString('base64') }),
+      })
+      await invoke()
+      await work()
+      assert.deepEqual(sent[0]!.body, bytes)
+      const headers = headersOf(sent[0]!)
+      assert.equal(headers['content-type'], 'application/octet-stream')
+      const [{ secret, public_key: key }] = (await manage('GET', '/callbacks/secret')).json()[
+        'secrets'
+      ] as [{ secret: string; public_key: string }]
+      const signed = Buffer.concat([
+        Buffer.from(`${headers['webhook-id']}.${headers['webhook-timestamp']}.`),
+        bytes,
+      ])
+      const own = Buffer.from(secret.slice('whsec_'.length), 'base64')
+      const mac = createHmac('sha256', own).update(signed).digest('base64')
+      assert.equal(headers['webhook-signature'], `v1,${mac}`)
+      const canonical = bytes[0] === 0 ? bytes : '{"a":2,"b":1}'
+      assert.ok(holds(key, canonical, headers['bt-signature']!))
+    }
   })
 
   test('says how long the code had, when that was not enough', async () => {
@@ -580,7 +606,12 @@ describe('A callback', () => {
 })
 
 /** As a receiver would ask it. */
-function holds(key: string, text: string, signature: string): boolean {
+function holds(key: string, text: string | Buffer, signature: string): boolean {
   const padding = constants.RSA_PKCS1_PSS_PADDING
-  return verify('sha256', Buffer.from(text), { key, padding }, Buffer.from(signature, 'base64'))
+  return verify(
+    'sha256',
+    typeof text === 'string' ? Buffer.from(text) : text,
+    { key, padding },
+    Buffer.from(signature, 'base64'),
+  )
 }

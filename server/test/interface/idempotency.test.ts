@@ -271,7 +271,13 @@ describe('a request that is repeated while the first is in flight', () => {
         payload: '{"data":"x"}',
       })
       assert.equal(reply.statusCode, 201)
-      return { status: 201, headers: {}, text: reply.payload, json: () => ({}) }
+      return {
+        status: 201,
+        headers: {},
+        text: reply.payload,
+        bytes: reply.rawPayload,
+        json: () => ({}),
+      }
     }
     assert.equal((await call(stage, 'once')).status, 409)
     const inserts = stage.stored().map((it) => it.id)

@@ -42,6 +42,16 @@ describe('POST /reactors/{id}/react-async', () => {
     assert.deepEqual([reply.status, reply.json()['detail']], [402, 'Invalid Payment Method'])
   })
 
+  test('keeps bytes that the code throws as a response', async () => {
+    const stage = await callbackStage({
+      behave: () => threw({ name: 'CustomHttpResponseError', status: 200, bytes: 'AP+A' }),
+    })
+    const path = await begin(stage)
+    await stage.work()
+    const reply = await stage.vault.call('GET', path, { key: stage.key })
+    assert.deepEqual([reply.status, reply.bytes], [200, Buffer.from([0, 255, 128])])
+  })
+
   test('keeps a result for a day, or as long as the security code behind it', async () => {
     const stage = await callbackStage()
     const { vault, key, work, token } = stage

@@ -203,6 +203,9 @@ describe('what ends otherwise is answered as', () => {
 
 describe('a response that code throws is answered', () => {
   const NAME = 'CustomHttpResponseError'
+  /** No UTF-8, so that a text would not have them. */
+  const BYTES = Buffer.from([0, 255, 128, 10, 37])
+  const BASE64 = BYTES.toString('base64')
 
   test('as it is: status, headers and body', async () => {
     const bodies: [body: Json, text: string][] = [
@@ -239,6 +242,68 @@ describe('a response that code throws is answered', () => {
     }
   })
 
+  test('as bytes, of the content type that it has or of none', async () => {
+    const types: [given: Json, type: string][] = [
+      [{ 'Content-Type': 'application/pdf' }, 'application/pdf'],
+      [{ 'content-type': ['image/png', 'text/html'] }, 'image/png'],
+      [{ 'content-type': 'application/json' }, 'application/json'],
+      [{}, 'application/octet-stream'],
+      [null, 'application/octet-stream'],
+    ]
+    for (const [given, type] of types) {
+      const reply = await afterThrowing({ name: NAME, status: 200, headers: given, bytes: BASE64 })
+      assert.deepEqual(
+        [reply.status, reply.bytes, reply.headers['content-type']],
+        [200, BYTES, type],
+      )
+      assert.equal(reply.headers['content-length'], String(BYTES.length))
+    }
+    const empty = await afterThrowing({ name: NAME, status: 200, bytes: '' })
+    assert.deepEqual([empty.status, empty.text], [200, ''])
+    const none = await afterThrowing({ name: NAME, status: 204, bytes: BASE64 })
+    assert.deepEqual([none.status, none.text, none.headers['content-type']], [204, '', undefined])
+    const forged = await afterThrowing({
+      name: NAME,
+      status: 200,
+      body: 'x',
+      bytes: { length: 9e9 },
+    })
+    assert.equal(forged.text, '"x"')
+  })
+
+  test('with several headers of a name, for an array', async () => {
+    const headers = {
+      Link: ['<a>', '<b>', 'split\r\nInjected: yes', { a: 1 }],
+      'Set-Cookie': ['a=b', 'c=d'],
+      'X-One': [1],
+      'X-None': [],
+      Location: ['/first', '/second'],
+    }
+    const reply = await afterThrowing({ name: NAME, status: 200, headers, body: 'x' })
+    const shown = ['set-cookie', 'x-one', 'x-none', 'location'].map((it) => reply.headers[it])
+    assert.deepEqual(shown, [undefined, '1', undefined, '/first'])
+    assert.deepEqual(reply.headers['link'], ['<a>', '<b>'])
+    const many = { 'x-many': Array<string>(REACTOR_HEADERS_MAX + 1).fill('a'), 'x-own': 'b' }
+    const bounded = await afterThrowing({ name: NAME, status: 200, headers: many, body: 'x' })
+    assert.equal(bounded.headers['x-many'], undefined)
+    const long = { 'x-long': Array<string>(9).fill('a'.repeat(1000)) }
+    const short = await afterThrowing({ name: NAME, status: 200, headers: long, body: 'x' })
+    assert.equal(short.headers['x-long'], undefined)
+  })
+
+  test('again for an idempotency key, bytes and several headers of a name included', async () => {
+    const headers = { link: ['<a>', '<b>'] }
+    const behave = () => threw({ name: NAME, status: 201, headers, bytes: BASE64 })
+    const stage = await reactorStage({ behave })
+    const ask = () => stage.react({}, stage.key, { 'bt-idempotency-key': 'once' })
+    for (const reply of [await ask(), await ask()]) {
+      assert.deepEqual([reply.status, reply.bytes], [201, BYTES])
+      assert.equal(reply.headers['content-type'], 'application/octet-stream')
+      assert.deepEqual(reply.headers['link'], ['<a>', '<b>'])
+    }
+    assert.equal(stage.runner.ran.length, 1)
+  })
+
   test('without a body where there is none', async () => {
     for (const [status, body] of [
       [204, { a: 1 }],
@@ -271,7 +336,7 @@ describe('a response that code throws is answered', () => {
       nul: 'a\u0000b',
       wide: '\u{1F511}',
       object: { a: 1 },
-      list: ['a'],
+      list: [{ a: 1 }, 'a\r\nInjected: yes', ['b']],
       '': 'x',
     }
     const plain = await afterThrowing({ name: NAME, status: 200, body: 'x' })

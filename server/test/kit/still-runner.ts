@@ -57,5 +57,5 @@ export function threw(
   position: CodePosition | null = null,
 ): ReactorOutcome {
   const nothing = { name: null, message: null, status: null, errors: null, headers: null }
-  return { kind: 'threw', error: { ...nothing, body: null, ...error }, position }
+  return { kind: 'threw', error: { ...nothing, body: null, bytes: null, ...error }, position }
 }

@@ -61,6 +61,7 @@ export interface Reply {
   readonly status: number
   readonly headers: Record<string, string>
   readonly text: string
+  readonly bytes: Buffer
   /** Throws if there is no JSON. */
   readonly json: () => JsonObject
 }
@@ -157,6 +158,7 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
       status: reply.statusCode,
       headers: reply.headers as Record<string, string>,
       text: reply.payload,
+      bytes: reply.rawPayload,
       json: () => reply.json<JsonObject>(),
     }
   }
@@ -179,11 +181,13 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
     sent.end(payload)
     const [reply] = (await once(sent, 'response')) as [IncomingMessage]
     const chunks = (await reply.toArray()) as Buffer[]
-    const whole = Buffer.concat(chunks).toString()
+    const bytes = Buffer.concat(chunks)
+    const whole = bytes.toString()
     return {
       status: reply.statusCode!,
       headers: reply.headers as Record<string, string>,
       text: whole,
+      bytes,
       json: () => JSON.parse(whole) as JsonObject,
     }
   }

@@ -5,6 +5,7 @@ import type { Duplex, Readable } from 'node:stream'
 import {
   REACTOR_ERROR_BYTES_MAX,
   REACTOR_HEAP_MIB,
+  REACTOR_LEFTOVER_CHARS_MAX,
   REACTOR_OUTPUT_BYTES_MAX,
   REACTOR_RESULT_BYTES_MAX,
   REACTOR_STDERR_BYTES_MAX,
@@ -58,10 +59,12 @@ export class GuestProcess {
   readonly #redacts: boolean
   readonly #hide: (text: string) => string
   #current: CurrentRun | null = null
+  #over: OverRun | null = null
   #runs = 0
   #killedFor: 'timed-out' | 'out-of-memory' | null = null
   #gone = false
   #privateBytesMax = 0
+  #leftover: string | null = null
 
   constructor({ walls, setUp, waysOut, output, redacts, hide }: GuestSettings) {
     const flags = [...RUNTIME_FLAGS, ...(setUp.checks ? ['--no-addons'] : [])]
@@ -102,9 +105,35 @@ export class GuestProcess {
     return this.#id
   }
 
+  /**
+   * Resolves when the last run, which has its outcome, is over: with whether it left nothing behind, so that the process
+   * may be used again. Kills the process if that takes more than `timeoutMs`.
+   *
+   * The code controls what is reported. If it lies, its own reactor's later runs suffer, and nobody else's.
+   */
+  async over(timeoutMs: number): Promise<boolean> {
+    if (this.#over === null || this.#gone) return false
+    const tooLong = setTimeout(() => {
+      this.#leave('a callback that does not return')
+      this.kill()
+    }, timeoutMs)
+    const leftover = await this.#over.leftover
+    clearTimeout(tooLong)
+    this.#over = null
+    if (leftover !== '') this.kill()
+    return leftover === ''
+  }
+
+  /** What the last run left behind, as its process says; empty if nothing, null if unknown. */
+  get leftover(): string | null {
+    return this.#leftover
+  }
+
   /** Runs the code of `run`, which must have the same reactor and version as all earlier runs. */
   async run(run: SandboxRun): Promise<ReactorOutcome> {
+    if (this.#over !== null) throw new Error('Cannot run code: the last run is not over')
     const number = ++this.#runs
+    this.#leftover = null
     const { promise, resolve } = Promise.withResolvers<ReactorOutcome>()
     this.#current = {
       run,
@@ -142,6 +171,7 @@ export class GuestProcess {
     this.#killedFor ??= reason
     this.#signal('SIGKILL')
     this.#settle({ kind: this.#killedFor ?? 'died' })
+    this.#leave(ENDED)
     this.#gone = true
     this.#channel.destroy()
   }
@@ -198,10 +228,15 @@ export class GuestProcess {
       this.#broker.take(current?.run ?? null, it)
       return
     }
-    if (current === null || payload.readUInt32BE(0) !== current.number) {
-      throw new Error('An answer to nothing')
-    }
+    // Numbers of runs are never used twice, so nothing of an earlier run is taken for an answer of this one.
+    const number = payload.readUInt32BE(0)
     const text = new TextDecoder('utf-8', { fatal: true }).decode(payload.subarray(4))
+    if (kind === FRAME.over && number === this.#over?.number) {
+      if (text.length > REACTOR_LEFTOVER_CHARS_MAX) throw new Error('A long leftover')
+      this.#leave(text)
+      return
+    }
+    if (current === null || number !== current.number) throw new Error('An answer to nothing')
     if (kind === FRAME.output) {
       current.outputLeft -= payload.length - 4
       if (this.#output === null || current.outputLeft < 0) throw new Error('Unexpected output')
@@ -210,8 +245,16 @@ export class GuestProcess {
       this.#output(run, this.#hide(current.redact(text)))
       return
     }
-    this.#settle(parseAnswer(kind, text, current.run.code, this.#hide))
+    const outcome = parseAnswer(kind, text, current.run.code, this.#hide)
+    const { promise: leftover, resolve } = Promise.withResolvers<string>()
+    this.#over = { number, leftover, resolve }
+    this.#settle(outcome)
     if (kind === FRAME.crashed || kind === FRAME.neverLoaded) this.kill()
+  }
+
+  #leave(leftover: string): void {
+    this.#leftover ??= leftover
+    this.#over?.resolve(leftover)
   }
 
   #settle(outcome: ReactorOutcome): void {
@@ -226,6 +269,7 @@ export class GuestProcess {
     const exhausted = signal === 'SIGABRT' || signal === 'SIGTRAP' || signal === 'SIGSEGV'
     const memory = exhausted && /heap|memory/i.test(this.#complaint)
     this.#settle({ kind: this.#killedFor ?? (memory ? 'out-of-memory' : 'died') })
+    this.#leave(ENDED)
     this.#channel.destroy()
   }
 
@@ -248,6 +292,15 @@ interface CurrentRun {
   readonly settle: (outcome: ReactorOutcome) => void
 }
 
+/** A run that has its outcome, while its process may still be finishing it. */
+interface OverRun {
+  readonly number: number
+  /** Empty when there is nothing. */
+  readonly leftover: Promise<string>
+  readonly resolve: (leftover: string) => void
+}
+
+const ENDED = 'the end of its process'
 const PAGE_BYTES = 4096
 
 /** Ignores outside configuration, prevents later changes of flags, bounds memory and returns freed memory. */

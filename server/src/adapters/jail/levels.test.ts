@@ -15,10 +15,18 @@ for (const level of REACTOR_LEVELS) {
   const skip = level === 'hardened' && noBubblewrap()
   describe(`a guest at the level ${level}`, { skip }, () => {
     const took: Took[] = []
+    const heard: string[] = []
     let runner: JailRunner
     before(async () => {
       const measured = (_: SandboxRun, it: Took): unknown => took.push(it)
-      const settings = { authorities: [], waysOut: NO_WAY, measured, wallsTestMsMax: TIMEOUT_MS }
+      const output = (_: SandboxRun, text: string): unknown => heard.push(text)
+      const settings = {
+        authorities: [],
+        waysOut: NO_WAY,
+        measured,
+        output,
+        wallsTestMsMax: TIMEOUT_MS,
+      }
       runner = await JailRunner.open({ ...settings, level, packages: ['yup', 'undici'] })
     })
     after(() => runner.close())
@@ -44,21 +52,18 @@ for (const level of REACTOR_LEVELS) {
     })
 
     test('does not run between its runs, and goes on at the next', async () => {
-      const counting = runOf(`let [turns, gap, last] = [0, 0, performance.now()]
-        const look = () => { gap = Math.max(gap, performance.now() - last); last = performance.now() }
-        const count = () => { turns++; look(); setTimeout(count) }; count()
-        module.exports = () => { look(); return [turns, gap] }`)
-      const [before] = (await resultOf(counting)) as [number, number]
+      const counting = runOf('let runs = 0; module.exports = () => ++runs')
+      const before = await resultOf(counting)
       const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
-      while (stoppedBelow(process.pid) < runner.processes.warm) await turn()
+      const settled = (): boolean =>
+        runner.processes.running === 0 && stoppedBelow(process.pid) === runner.processes.warm
+      while (!settled()) await turn()
       const then = performance.now()
       while (performance.now() < then + 50) {
         assert.equal(stoppedBelow(process.pid), runner.processes.warm)
         await turn()
       }
-      const [after, gap] = (await resultOf(counting)) as [number, number]
-      assert.ok(after >= before)
-      assert.ok(gap >= 50, `no turn longer than ${gap} ms`)
+      assert.deepEqual([before, await resultOf(counting)], [1, 2])
     })
 
     test('is ended when its time is over, or its memory used up, and takes no other run along', async () => {
@@ -73,6 +78,72 @@ for (const level of REACTOR_LEVELS) {
       }
       assert.equal((await runner.run(runOf('module.exports = () => process.abort()'))).kind, 'died')
       assert.equal(await resultOf(runOf('module.exports = () => 1')), 1)
+    })
+
+    test('says what any of the console, stdout and stderr is given', async () => {
+      heard.length = 0
+      const code = `module.exports = () => {
+        const other = require('console')
+        console.table([{ a: 1 }]); console.dir({ a: 1 }); console.trace('here'); console.group('in')
+        console.info('a'); console.groupEnd(); console.count('n'); console.count('n'); console.time('t')
+        console.timeEnd('t'); console.assert(false, 'no'); console.debug('b'); other.log('c')
+        process.stdout.write('d\\n'); process.stderr.write('e\\n')
+      }`
+      // Twice, because counters are of one run.
+      for (const it of [runOf(code), runOf(code)]) await resultOf(it)
+      const said = heard.join('')
+      for (const it of ['│ (index) │', '{ a: 1 }', 'Trace: here', '  a\n', 'n: 2\n', 't: ']) {
+        assert.equal(said.split(it).length, 3, it)
+      }
+      for (const it of ['Assertion failed: no\n', 'b\nc\nd\ne\n']) assert.ok(said.includes(it), it)
+    })
+
+    test('answers what code asks of its process and machine', async () => {
+      const code = `const os = require('os')
+        module.exports = () => ({
+          memory: Object.values(process.memoryUsage()).concat(process.memoryUsage.rss()).every((it) => it > 0),
+          times: [process.cpuUsage().user, process.hrtime()[0], process.uptime(), process.resourceUsage().maxRSS].every((it) => it > 0),
+          cpus: os.cpus().length > 0 && os.cpus()[0].times.user >= 0,
+          user: typeof os.userInfo().username, interfaces: typeof os.networkInterfaces(),
+          priority: typeof os.getPriority(), umask: process.umask() <= 0o777, cwd: process.cwd(),
+        })`
+      assert.deepEqual(await resultOf(runOf(code)), {
+        memory: true,
+        times: true,
+        cpus: true,
+        user: 'string',
+        interfaces: 'object',
+        priority: 'number',
+        umask: true,
+        cwd: '/',
+      })
+    })
+
+    test('says why it looks up no names', async () => {
+      const code = `const dns = require('dns')
+        module.exports = async () => [
+          await new Promise((resolve) => dns.lookup('a.test', (error) => resolve(error.message))),
+          await dns.promises.resolve4('a.test').catch((error) => error.message),
+        ]`
+      const reason = 'Reactors cannot look up addresses: connect to the host by its name: a.test'
+      assert.deepEqual(await resultOf(runOf(code)), [reason, reason])
+    })
+
+    test('sends bytes that it throws as a response', async () => {
+      const code = `const { CustomHttpResponseError } = require('@basis-theory/basis-theory-reactor-formulas-sdk-js')
+        module.exports = () => { throw new CustomHttpResponseError({ status: 200, body: Buffer.from([0, 255, 10]) }) }`
+      const outcome = await runner.run(runOf(code))
+      assert.deepEqual(outcome.kind === 'threw' && [outcome.error.body, outcome.error.bytes], [
+        null,
+        'AP8K',
+      ])
+      const large = await runner.run(
+        runOf(code.replace('Buffer.from([0, 255, 10])', 'new Uint8Array(5e4)')),
+      )
+      assert.match(
+        JSON.stringify(large.kind === 'threw' && large.error.message),
+        /^"The custom response is larger/,
+      )
     })
 
     test('finds no destination but by the egress gateway', async () => {

@@ -24,10 +24,10 @@ export function parseThrown(
   if (depthOf(text) > JSON_DEPTH_MAX) throw new Error('Nested too deeply')
   if (!isJsonObject(json)) throw new Error('Not an object')
   const { name = null, message = null, status = null, errors = null } = json
-  const { headers = null, body = null, position = null } = json
+  const { headers = null, body = null, bytes = null, position = null } = json
   const shown = (it: Json): Json => withTexts(it, hide)
   const texts = { name: shown(name), message: shown(message), status, errors: shown(errors) }
-  return { error: { ...texts, headers, body }, position: positionIn(code, position) }
+  return { error: { ...texts, headers, body, bytes }, position: positionIn(code, position) }
 }
 
 /** Returns the value with `change` applied to every text in it, names of members included. */

@@ -3,7 +3,7 @@ import type { SandboxRun } from '../../ports/reactor-runner.ts'
 import type { GuestProcess } from './guest-process.ts'
 
 /** The reactor that a process belongs to. */
-type Owner = Pick<SandboxRun, 'tenantId' | 'reactorId' | 'version'>
+export type ProcessOwner = Pick<SandboxRun, 'tenantId' | 'reactorId' | 'version'>
 
 /** Guests that have run and wait, stopped, for their own reactor's next run. */
 export class WarmProcesses {
@@ -12,9 +12,9 @@ export class WarmProcesses {
   #bytes = 0
 
   /** Takes the most recently used one, whose memory is most likely still resident; null when there is none. */
-  take(owner: Owner): GuestProcess | null {
+  take(owner: ProcessOwner): GuestProcess | null {
     for (;;) {
-      const index = this.#waiting.findLastIndex((it) => isSame(it.owner, owner))
+      const index = this.#waiting.findLastIndex((it) => isSameOwner(it.owner, owner))
       if (index < 0) return null
       const { guest } = this.#remove(index)
       if (!guest.gone) return guest
@@ -22,7 +22,7 @@ export class WarmProcesses {
   }
 
   /** Keeps the guest until memory or time runs out. Kills guests of the reactor's other versions. */
-  put({ tenantId, reactorId, version }: Owner, guest: GuestProcess): void {
+  put({ tenantId, reactorId, version }: ProcessOwner, guest: GuestProcess): void {
     for (let it = this.#waiting.length - 1; it >= 0; it--) {
       const { owner, guest: other } = this.#waiting[it]!
       const outdated = owner.reactorId === reactorId && owner.version !== version
@@ -62,14 +62,14 @@ export class WarmProcesses {
 }
 
 interface WarmProcess {
-  readonly owner: Owner
+  readonly owner: ProcessOwner
   readonly guest: GuestProcess
   /** Null until measured. */
   bytes: number | null
   readonly timer: NodeJS.Timeout
 }
 
-function isSame(one: Owner, other: Owner): boolean {
+export function isSameOwner(one: ProcessOwner, other: ProcessOwner): boolean {
   return (
     one.tenantId === other.tenantId &&
     one.reactorId === other.reactorId &&

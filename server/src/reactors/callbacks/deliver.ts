@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { CALLBACK_RETRIES, CALLBACK_SENDING_MS } from '../../base/limits.ts'
 import type { Answer } from '../../http/endpoint.ts'
 import type { JobChange, StoredJob } from '../../ports/jobs.ts'
@@ -110,7 +111,7 @@ async function deliveryOf(
   answer: Answer,
   product: string,
 ) {
-  const body = answer.text ?? ''
+  const body = answer.bytes ?? answer.text ?? ''
   const secrets = await callbackSecrets(world, tenantId)
   const timestamp = Math.floor(world.clock.now() / 1000)
   const signature = signatureOf(
@@ -119,11 +120,11 @@ async function deliveryOf(
   )
   // Signs with the oldest secret, the one receivers know; the next is published while this one is still valid.
   const publicSignature = await publicSignatureOf(
-    await world.canonicalJson.render(tenantId, body),
+    await canonicalBody(world, tenantId, body),
     secrets.at(-1)!.signingKey,
   )
   const headers = {
-    'content-type': answer.headers?.['content-type'] ?? 'application/json',
+    'content-type': String(answer.headers?.['content-type'] ?? 'application/json'),
     'user-agent': product,
     'bt-trace-id': traceId,
     'bt-reactor-id': job.reactorId,
@@ -142,6 +143,16 @@ async function deliveryOf(
     headers: Object.entries(headers).flat(),
     body,
   }
+}
+
+/** Bytes that are no text are no JSON, so they are their own canonical form. */
+async function canonicalBody(
+  { canonicalJson }: Pick<World, 'canonicalJson'>,
+  tenantId: string,
+  body: string | Buffer,
+): Promise<Uint8Array> {
+  if (typeof body === 'string') return await canonicalJson.render(tenantId, body)
+  return isUtf8(body) ? await canonicalJson.render(tenantId, body.toString()) : body
 }
 
 /** Logs the dead letter only once it is stored: if another process holds the job, it may still be delivered. */

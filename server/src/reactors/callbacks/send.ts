@@ -22,7 +22,7 @@ export interface Delivery {
   readonly destinations: readonly string[] | null
   /** Names and values, alternating. */
   readonly headers: readonly string[]
-  readonly body: string
+  readonly body: string | Buffer
 }
 
 /**
@@ -41,7 +41,7 @@ export async function send(
     const request = {
       method: 'POST',
       headers,
-      body: Buffer.from(body),
+      body: typeof body === 'string' ? Buffer.from(body) : body,
       timeoutMs: CALLBACK_TIMEOUT_MS,
     }
     const call = egress.send(route, request, {

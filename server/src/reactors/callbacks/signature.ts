@@ -14,7 +14,7 @@ export interface Signed {
   readonly id: string
   /** In seconds. */
   readonly timestamp: number
-  readonly body: string
+  readonly body: string | Uint8Array
 }
 
 /**
@@ -28,8 +28,8 @@ export function signatureOf(
   return secrets
     .map((it) => {
       const key = Buffer.from(it.reveal().slice(SECRET_PREFIX.length), 'base64')
-      const mac = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')
-      return `v1,${mac}`
+      const mac = createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body)
+      return `v1,${mac.digest('base64')}`
     })
     .join(' ')
 }

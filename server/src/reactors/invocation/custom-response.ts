@@ -26,30 +26,55 @@ export function customResponse(error: ThrownError): Answer | string {
   // A 1xx status is only interim: clients would wait for the final response.
   if (Number(status) < 200) return 'The status of a custom response is no status of an answer.'
   const statusAndHeaders = { status: Number(status), headers: headersOf(error.headers) }
-  if (body === null || status === 204 || status === 205 || status === 304) return statusAndHeaders
+  const bytes = bytesOf(error)
+  if (body === null && bytes === null) return statusAndHeaders
+  if (status === 204 || status === 205 || status === 304) return statusAndHeaders
+  if (bytes !== null) return withBytes(statusAndHeaders, bytes)
   if (Buffer.byteLength(JSON.stringify(body)) > REACTOR_RESULT_BYTES_MAX) {
     return 'The body of a custom response is too large.'
   }
-  const type = statusAndHeaders.headers['content-type']
+  const type = statusAndHeaders.headers['content-type'] as string | undefined
   const asText = typeof body === 'string' && type !== undefined && !/[/+]json\b/i.test(type)
   return asText ? { ...statusAndHeaders, text: body } : { ...statusAndHeaders, body }
 }
 
-/** Drops the headers that belong to this service or to intermediaries. */
-function headersOf(headers: Json): Record<string, string> {
-  const kept = new Map<string, string>()
-  let chars = 0
+/** Returns a body of bytes; null without one. */
+function bytesOf({ bytes }: ThrownError): Buffer | null {
+  return typeof bytes === 'string' ? Buffer.from(bytes, 'base64') : null
+}
+
+function withBytes({ status, headers }: StatusAndHeaders, bytes: Buffer): Answer {
+  return { status, headers: { 'content-type': 'application/octet-stream', ...headers }, bytes }
+}
+
+type StatusAndHeaders = Required<Pick<Answer, 'status' | 'headers'>>
+
+/** Drops the headers that belong to this service or to intermediaries. An array is several headers of one name. */
+function headersOf(headers: Json): StatusAndHeaders['headers'] {
+  const kept = new Map<string, string | string[]>()
+  let [count, chars] = [0, 0]
   for (const [name, value] of isJsonObject(headers) ? Object.entries(headers) : []) {
     const folded = name.toLowerCase()
     if (!NAME.test(name) || isOurs(folded.replaceAll('_', '-')) || kept.has(folded)) continue
-    const text = typeof value === 'number' || typeof value === 'boolean' ? String(value) : value
-    if (typeof text !== 'string' || !VALUE.test(text)) continue
-    chars += name.length + text.length
-    if (kept.size === REACTOR_HEADERS_MAX || chars > REACTOR_HEADERS_CHARS_MAX) break
-    kept.set(folded, text)
+    const texts = (Array.isArray(value) ? value : [value]).map(textOf).filter((it) => it !== null)
+    if (SINGLE.has(folded)) texts.splice(1)
+    if (texts.length === 0) continue
+    count += texts.length
+    chars += texts.reduce((sum, it) => sum + name.length + it.length, 0)
+    if (count > REACTOR_HEADERS_MAX || chars > REACTOR_HEADERS_CHARS_MAX) break
+    kept.set(folded, texts.length === 1 ? texts[0]! : texts)
   }
   return Object.fromEntries(kept)
 }
+
+/** Returns the value of a header; null if it cannot be one. */
+function textOf(value: Json): string | null {
+  const text = typeof value === 'number' || typeof value === 'boolean' ? String(value) : value
+  return typeof text === 'string' && VALUE.test(text) ? text : null
+}
+
+/** Headers whose meaning a second one would leave open: of several values, the first is sent. */
+const SINGLE: ReadonlySet<string> = new Set(['content-type', 'location', 'retry-after'])
 
 function isOurs(name: string): boolean {
   return OURS.has(name) || /^(?:bt|access-control|proxy)-/.test(name)

@@ -8,6 +8,7 @@ import type { RequestContext, Principal } from '../../base/access.ts'
 import type { Json } from '../../base/json.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { Answer } from '../../http/endpoint.ts'
+import { parseKeptAnswer, renderKeptAnswer } from '../../http/kept-answer.ts'
 import type { SealContext, TenantKeys } from '../../ports/keyring.ts'
 import type { StoredJob } from '../../ports/jobs.ts'
 
@@ -78,14 +79,14 @@ function storedOf({ initiator, ...state }: JobState): StoredJobState {
 /** The body is stored as the text to send, so that an attempt need not parse what may be megabytes of JSON. */
 export function sealResult(keys: TenantKeys, id: string, { body, ...answer }: Answer): Uint8Array {
   const kept: Answer = body === undefined ? answer : { ...answer, text: JSON.stringify(body) }
-  return keys.seal(sealContextOf(id, 'result'), new Sensitive(JSON.stringify(kept)))
+  return keys.seal(sealContextOf(id, 'result'), new Sensitive(renderKeptAnswer(kept)))
 }
 
 /** Throws `value_unreadable` if the result is damaged or was tampered with, and any error if there is none. */
 export function openResult(keys: TenantKeys, { id, result }: StoredJob): Answer {
   if (result === null) throw new Error('Cannot open the result of a job: there is none')
   const opened = openValue(keys, sealContextOf(id, 'result'), result, { kind: 'job_result', id })
-  return JSON.parse(opened.reveal()) as Answer
+  return parseKeptAnswer(opened.reveal()) as Answer
 }
 
 function sealContextOf(id: string, part: string): SealContext {

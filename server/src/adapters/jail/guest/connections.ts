@@ -14,6 +14,7 @@ export class Connections {
   readonly #send: (frame: Buffer) => void
   readonly #open = new Map<number, Connection>()
   #last = 0
+  #onceClosed: (() => void) | null = null
 
   constructor(send: (frame: Buffer) => void) {
     this.#send = send
@@ -27,6 +28,15 @@ export class Connections {
     return connection
   }
 
+  get someOpen(): boolean {
+    return this.#open.size > 0
+  }
+
+  /** Resolves when none is open. */
+  async allClosed(): Promise<void> {
+    if (this.someOpen) await new Promise<void>((resolve) => (this.#onceClosed = resolve))
+  }
+
   /** Handles a frame; returns whether it concerned a connection. */
   take({ kind, payload }: Frame): boolean {
     if (kind < FRAME.data) return false
@@ -34,6 +44,7 @@ export class Connections {
     const connection = this.#open.get(number)
     if (kind === FRAME.close || kind === FRAME.refused) this.#open.delete(number)
     connection?.take(kind, payload.subarray(4))
+    if (this.#open.size === 0) this.#onceClosed?.()
     return true
   }
 }

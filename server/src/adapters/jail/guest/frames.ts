@@ -29,6 +29,8 @@ export const FRAME = {
   output: 37,
   /** Like `noFunction`, but uncaught: the guest must not be reused. */
   neverLoaded: 38,
+  /** From the guest, after its answer: the run's number, then what the run left behind as text; empty if nothing. */
+  over: 39,
 
   /** Both ways, each after a connection's number: bytes, credit for more bytes, end of one direction, close. */
   data: 64,
@@ -55,23 +57,31 @@ export interface Frame {
 /** Bytes of the length and the kind. */
 const HEADER_BYTES = 5
 
-export function frame(kind: number, ...parts: readonly Uint8Array[]): Buffer {
-  const length = parts.reduce((sum, it) => sum + it.length, 0)
-  const header = Buffer.allocUnsafe(HEADER_BYTES)
-  header.writeUInt32BE(length)
+export function frame(kind: number, content: Uint8Array = NOTHING): Buffer {
+  const header = allocUnsafe(HEADER_BYTES)
+  header.writeUInt32BE(content.length)
   header.writeUInt8(kind, 4)
-  return Buffer.concat([header, ...parts])
+  return concat([header, content])
 }
 
+/** Of the time before the code of a reactor, which may replace them. */
+const allocUnsafe = Buffer.allocUnsafe.bind(Buffer)
+const concat = Buffer.concat.bind(Buffer)
+const from = Buffer.from.bind(Buffer) as (text: string) => Buffer
+const NOTHING = allocUnsafe(0)
+
 export function textFrame(kind: number, text: string): Buffer {
-  return frame(kind, Buffer.from(text))
+  return frame(kind, from(text))
 }
 
 /** Returns a frame that starts with the number of a run or connection. */
 export function numberedFrame(kind: number, number: number, content: string | Uint8Array): Buffer {
-  const header = Buffer.allocUnsafe(4)
-  header.writeUInt32BE(number)
-  return frame(kind, header, typeof content === 'string' ? Buffer.from(content) : content)
+  const header = allocUnsafe(HEADER_BYTES + 4)
+  const bytes = typeof content === 'string' ? from(content) : content
+  header.writeUInt32BE(4 + bytes.length)
+  header.writeUInt8(kind, 4)
+  header.writeUInt32BE(number, HEADER_BYTES)
+  return concat([header, bytes])
 }
 
 /** Splits a byte stream into frames. */

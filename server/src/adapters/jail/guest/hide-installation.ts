@@ -13,10 +13,12 @@ import { COMMON_FILE } from './code-position.ts'
 
 const NODE = '/reactor/node'
 
+/** Calls `given` for each module that the code gets. Returns a function that returns the code's own format of stacks. */
 export function hideInstallation(
   hide: (text: string) => string,
   builtIns: readonly string[],
-): void {
+  given: (name: string, module: unknown) => void,
+): () => unknown {
   const neutral = {
     title: 'reactor',
     argv: [NODE, COMMON_FILE],
@@ -24,6 +26,7 @@ export function hideInstallation(
     execPath: NODE,
     mainModule: undefined,
     report: undefined,
+    setUncaughtExceptionCaptureCallback: refuseCapture,
     binding: refuse,
     _linkedBinding: refuse,
   }
@@ -33,8 +36,11 @@ export function hideInstallation(
   }
   const builtIn = process.getBuiltinModule.bind(process) as (name: string) => unknown
   const allowed = (name: unknown): unknown => {
-    const known = typeof name === 'string' && builtIns.includes(name.replace(/^node:/, ''))
-    return known ? builtIn(name) : undefined
+    const short = typeof name === 'string' ? name.replace(/^node:/, '') : ''
+    if (!builtIns.includes(short)) return undefined
+    const module = builtIn(short)
+    given(short, module)
+    return module
   }
   Object.assign(process, { getBuiltinModule: allowed })
   const { userInfo } = os
@@ -43,17 +49,23 @@ export function hideInstallation(
     tmpdir: () => '/tmp',
     userInfo: (...args: Parameters<typeof userInfo>) => ({ ...userInfo(...args), homedir: '/' }),
   })
-  hideInStacks(hide)
+  const customFormat = hideInStacks(hide)
   silenceModuleChannels()
   syncBuiltinESMExports()
+  return customFormat
 }
 
 function refuse(): never {
   throw new Error('Reactors cannot use the bindings of Node')
 }
 
+/** Node's own needs `process.report`. */
+function refuseCapture(): never {
+  throw new Error("Reactors cannot capture uncaught errors: listen to 'uncaughtException'")
+}
+
 /** Hides paths in every `error.stack`, and in the call sites that code may ask for. */
-function hideInStacks(hide: (text: string) => string): void {
+function hideInStacks(hide: (text: string) => string): () => unknown {
   let custom: unknown
   const format = (error: Error, sites: NodeJS.CallSite[]): unknown => {
     if (typeof custom === 'function') {
@@ -76,6 +88,7 @@ function hideInStacks(hide: (text: string) => string): void {
   const hidden = (...args: Parameters<typeof getCallSites>) =>
     getCallSites(...args).map((it) => ({ ...it, scriptName: hide(it.scriptName) }))
   Object.assign(util, { getCallSites: hidden })
+  return () => custom
 }
 
 function headOf(error: Error): string {

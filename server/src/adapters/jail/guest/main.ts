@@ -4,8 +4,10 @@
  *
  * Nothing here is a security boundary: the code it runs controls all of it. The walls outside protect the service.
  */
+import { createRequire } from 'node:module'
 import { Socket } from 'node:net'
-import { captureOutput } from './capture-output.ts'
+import { BetweenRuns } from './between-runs.ts'
+import { captureOutput, type CapturedOutput } from './capture-output.ts'
 import { Connections } from './connections.ts'
 import { FRAME, frame, FrameReader, numberedFrame, type Frame } from './frames.ts'
 import type { GuestRun, GuestSetUp } from './messages.ts'
@@ -13,28 +15,45 @@ import { hideInstallation } from './hide-installation.ts'
 import { pathHider } from './hidden-paths.ts'
 import { holdImports, loadCode, NoFunction, noFunctionFor } from './modules.ts'
 import { openClient } from './open-client.ts'
+import { PendingCallbacks } from './pending-callbacks.ts'
+import { countRegistrations } from './registrations.ts'
 import { refuseSockets } from './refuse-sockets.ts'
 import { replaceSockets } from './sockets.ts'
 import { renderThrown } from './thrown.ts'
+import { replaceProcessCalls } from './process-calls.ts'
+import { WatchedGlobals } from './watched-globals.ts'
+import { writeNow } from './write-now.ts'
 
 const CHANNEL = 3
+/** Of what the host accepts, REACTOR_LEFTOVER_CHARS_MAX. */
+const LEFTOVER_CHARS_MAX = 200
 /** Frames of a stack: Node's own ten may all be of a package, and none of the code. */
 Error.stackTraceLimit = 50
 
+// Of the time before any code of a reactor.
+const { parse, stringify } = JSON
+const byteLength = Buffer.byteLength.bind(Buffer)
+const requireBuiltIn = createRequire(import.meta.url)
+
+const pending = new PendingCallbacks()
+pending.watch()
 const channel = new Socket({ fd: CHANNEL, readable: true, writable: true })
 const reader = new FrameReader(0xffffffff)
 const connections = new Connections((it) => channel.write(it))
+const globals = new WatchedGlobals()
+const betweenRuns = new BetweenRuns(channel, connections, pending, globals)
 
 let setUp: GuestSetUp | null = null
 let code = ''
 let configuration = ''
 let args = ''
-let beginOutput = (): void => {}
+let output: CapturedOutput = { begin: () => {}, end: () => {} }
 let hide = pathHider([])
 let loaded: Promise<(req: object) => unknown> | null = null
 /** Whether the code has exported its function. */
 let exported = false
 let running: GuestRun | null = null
+let lastRun = 0
 
 channel.on('data', (chunk: Buffer) => {
   for (const it of reader.push(chunk)) take(it)
@@ -45,7 +64,8 @@ process.on('exit', () => {
   if (!exported) answer(FRAME.neverLoaded, renderNoFunction(new NoFunction(EXITED)))
 })
 process.on('uncaughtException', (error) => {
-  if (running === null) process.exit(1)
+  // The run that caused it has its answer, and no later one may get this.
+  if (running === null) return report('an error that nothing caught')
   if (exported) answer(FRAME.crashed, renderThrown(error, setUp!.errorBytesMax))
   else answer(FRAME.neverLoaded, renderNoFunction(error))
 })
@@ -59,21 +79,45 @@ function take(it: Frame): void {
     replaceSockets(connections, setUp.authorities)
     if (setUp.withoutSockets) refuseSockets()
     hide = pathHider(setUp.hidden)
-    if (setUp.checks) hideInstallation(hide, setUp.builtIns)
-    holdImports(setUp, hide)
-    beginOutput = captureOutput(setUp.outputBytesMax, (line) => {
-      if (running !== null) channel.write(numberedFrame(FRAME.output, running.run, line))
+    replaceProcessCalls({ names: setUp.checks })
+    if (setUp.checks) {
+      const format = hideInstallation(hide, setUp.builtIns, given)
+      globals.probe('Error.prepareStackTrace', format)
+    }
+    holdImports(setUp, hide, (name, url) => {
+      if (url.startsWith('node:')) given(name, requireBuiltIn(url))
+      else globals.imported(url)
     })
+    output = captureOutput(setUp.outputBytesMax, (lines) => {
+      if (running !== null) channel.write(numberedFrame(FRAME.output, running.run, lines))
+    })
+    countRegistrations((name, count) => globals.probe(name, count))
+    globals.begin()
     channel.write(frame(FRAME.ready))
   }
   if (kind === FRAME.code) code = text
   if (kind === FRAME.configuration) configuration = text
   if (kind === FRAME.args) args = text
   if (kind === FRAME.run) {
-    running = JSON.parse(text)
-    beginOutput()
-    void run()
+    running = parse(text) as GuestRun
+    lastRun = running.run
+    output.begin()
+    void run().then(settle)
   }
+}
+
+/** Loads a module for the code. */
+function loading(name: string, load: () => unknown): unknown {
+  const module = globals.loading(name, load)
+  given(name, module)
+  return module
+}
+
+/** Watches a module that the code gets. */
+function given(name: string, module: unknown): void {
+  const short = name.replace(/^node:/, '')
+  if (setUp!.builtIns.includes(short)) globals.addBuiltIn(short, module)
+  else globals.addPackage(name, module)
 }
 
 async function run(): Promise<void> {
@@ -81,27 +125,48 @@ async function run(): Promise<void> {
   const { apiKey } = running!
   let call: (req: object) => unknown
   try {
-    loaded ??= loadCode(code, checks ? hide : null)
+    loaded ??= load(checks)
     call = await loaded
-    exported = true
   } catch (error) {
     answer(FRAME.noFunction, renderNoFunction(error))
     return
   }
   try {
     const result = await call({
-      args: JSON.parse(args),
-      configuration: JSON.parse(configuration),
-      bt: openClient(apiKey, setUp!),
+      args: parse(args),
+      configuration: parse(configuration),
+      bt: openClient(apiKey, setUp!, loading),
     })
-    const json = JSON.stringify(result) ?? 'null'
-    if (Buffer.byteLength(json) > resultBytesMax) {
+    const json = stringify(result) ?? 'null'
+    if (byteLength(json) > resultBytesMax) {
       throw new RangeError(`The result is larger than ${resultBytesMax} bytes`)
     }
     answer(FRAME.returned, json)
   } catch (error) {
     answer(FRAME.threw, renderThrown(error, errorBytesMax))
   }
+}
+
+async function load(checks: boolean): Promise<(req: object) => unknown> {
+  globals.beginFor(code)
+  const call = await loadCode(code, checks ? hide : null, loading)
+  exported = true
+  // Module variables are there to last, and so is all else that the code sets up as it is loaded.
+  await globals.accept()
+  return call
+}
+
+/** Reports to the host whether the process can be used for another run. */
+async function settle(): Promise<void> {
+  try {
+    report((await betweenRuns.leftover()) ?? '')
+  } catch {
+    report('an error')
+  }
+}
+
+function report(leftover: string): void {
+  channel.write(numberedFrame(FRAME.over, lastRun, leftover.slice(0, LEFTOVER_CHARS_MAX)))
 }
 
 const EXITED = 'The code ended its process before it exported a function'
@@ -111,8 +176,12 @@ function renderNoFunction(thrown: unknown): string {
   return renderThrown(reason, setUp!.errorBytesMax, reason.position)
 }
 
+/** Sends the answer before any other code runs: what a run left behind must not cost its caller the result. */
 function answer(kind: number, text: string): void {
   if (running === null) return
-  channel.write(numberedFrame(kind, running.run, text))
+  output.end()
+  const { run } = running
   running = null
+  const frame = numberedFrame(kind, run, text)
+  if (channel.writableLength > 0 || !writeNow(CHANNEL, frame)) channel.write(frame)
 }

@@ -43,8 +43,12 @@ let moduleText = ''
  * Loads `code` as CommonJS or, if it does not parse as that and exports something, as an ES module. Returns the
  * function it exports; throws NoFunction or what the code throws.
  */
-export async function loadCode(code: string, hiding: Hiding): Promise<(req: object) => unknown> {
-  const exported = await evaluate(code, hiding)
+export async function loadCode(
+  code: string,
+  hiding: Hiding,
+  loading: Loading,
+): Promise<(req: object) => unknown> {
+  const exported = await evaluate(code, hiding, loading)
   if (typeof exported !== 'function') throw new NoFunction(NOTHING_EXPORTED)
   return exported as (req: object) => unknown
 }
@@ -52,7 +56,10 @@ export async function loadCode(code: string, hiding: Hiding): Promise<(req: obje
 /** Replaces paths of the installation in a text; null to leave `require` as Node has it. */
 type Hiding = ((text: string) => string) | null
 
-async function evaluate(code: string, hiding: Hiding): Promise<unknown> {
+/** Loads a module that the code requires, by `load`. */
+type Loading = (name: string, load: () => unknown) => unknown
+
+async function evaluate(code: string, hiding: Hiding, loading: Loading): Promise<unknown> {
   let run: CommonCode
   try {
     run = compileFunction(code, ['exports', 'require', 'module', '__filename', '__dirname'], {
@@ -65,7 +72,7 @@ async function evaluate(code: string, hiding: Hiding): Promise<unknown> {
     if (!EXPORT.test(code)) throw fault
     return defaultOf(await importCode(code, fault))
   }
-  const module = moduleOf(hiding)
+  const module = moduleOf(hiding, loading)
   const { exports, require } = module
   run.call(exports, exports, require, module, COMMON_FILE, HOME.slice(0, -1))
   return defaultOf(module.exports)
@@ -147,11 +154,11 @@ function defaultOf(exported: unknown): unknown {
 }
 
 /** Returns what the code sees as `module`, of our own making: Node's knows where packages are installed. */
-function moduleOf(hiding: Hiding) {
+function moduleOf(hiding: Hiding, loading: Loading) {
   const require = createRequire(COMMON_FILE)
   return {
     exports: {} as unknown,
-    require: hiding === null ? require : requireOf(require, hiding),
+    require: hiding === null ? require : requireOf(require, hiding, loading),
     id: '.',
     path: HOME.slice(0, -1),
     filename: COMMON_FILE,
@@ -162,7 +169,7 @@ function moduleOf(hiding: Hiding) {
 }
 
 /** Returns a `require` that shows no path: modules resolve to their own names. */
-function requireOf(require: NodeJS.Require, hide: (text: string) => string) {
+function requireOf(require: NodeJS.Require, hide: (text: string) => string, loading: Loading) {
   const attempt = <Result>(work: () => Result): Result => {
     try {
       return work()
@@ -174,7 +181,8 @@ function requireOf(require: NodeJS.Require, hide: (text: string) => string) {
     attempt(() => require.resolve(name))
     return name
   }
-  return Object.assign((name: string): unknown => attempt(() => require(name)), {
+  const get = (name: string): unknown => loading(name, () => attempt(() => require(name)))
+  return Object.assign(get, {
     resolve: Object.assign(resolve, { paths: () => [] }),
     cache: {},
     extensions: {},
@@ -203,6 +211,7 @@ function withoutPaths(error: unknown, hide: (text: string) => string): unknown {
 export function holdImports(
   { builtIns, packages, checks }: GuestSetUp,
   hide: (text: string) => string,
+  imported: (name: string, url: string) => void,
 ): void {
   const errors = new URL('./reactor-errors.ts', import.meta.url).href
   registerHooks({
@@ -212,14 +221,17 @@ export function holdImports(
       const name = specifier.replace(/^node:/, '')
       if (ERROR_PACKAGES.includes(name))
         return { url: errors, format: 'module', shortCircuit: true }
-      if (builtIns.includes(name)) return next(`node:${name}`, context)
+      if (builtIns.includes(name)) {
+        imported(name, `node:${name}`)
+        return next(`node:${name}`, context)
+      }
       const home = Object.hasOwn(packages, packageOf(name)) ? packages[packageOf(name)] : undefined
       if (home !== undefined && !name.split('/').includes('..')) {
         const file = fileOf(home, name)
-        return next(
-          context.conditions.includes('import') ? pathToFileURL(file).href : file,
-          context,
-        )
+        if (!context.conditions.includes('import')) return next(file, context)
+        const { href } = pathToFileURL(file)
+        imported(name, href)
+        return next(href, context)
       }
       if (!checks) return next(specifier, context)
       const hint = isBuiltin(specifier) || !PACKAGE.test(specifier) ? '' : OF_OPERATOR

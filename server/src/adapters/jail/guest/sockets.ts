@@ -9,6 +9,9 @@ import net, { Socket } from 'node:net'
 import tls from 'node:tls'
 import type { Connections } from './connections.ts'
 
+/** Of Node: calls of the code are counted. */
+const { setDefaultCACertificates } = tls
+
 export function replaceSockets(connections: Connections, authorities: readonly string[]): void {
   let trusted = authorities.length === 0
   Socket.prototype.connect = function (this: Socket, ...args: unknown[]): Socket {
@@ -20,7 +23,7 @@ export function replaceSockets(connections: Connections, authorities: readonly s
   const connectTls: (options: object, listener?: () => void) => tls.TLSSocket = tls.connect
   tls.connect = (...args: unknown[]) => {
     if (!trusted) {
-      tls.setDefaultCACertificates([...tls.getCACertificates('default'), ...authorities])
+      setDefaultCACertificates([...tls.getCACertificates('default'), ...authorities])
       trusted = true
     }
     const [given, listener] = normalize(args)
@@ -91,7 +94,11 @@ function connect(
         if (socket.push(chunk)) pay()
       },
       finished: () => void socket.push(null),
-      closed: (error) => void socket.destroy(error ?? undefined),
+      closed(error) {
+        // Clients wait for a connection or an error, not for a close.
+        const early = socket.connecting ? new Error('The connection was closed') : undefined
+        socket.destroy(error ?? early)
+      },
     },
   )
   const destroy = socket._destroy.bind(socket)

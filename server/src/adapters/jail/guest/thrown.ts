@@ -1,23 +1,36 @@
 import { positionOf, type StackPosition } from './code-position.ts'
 
+const { stringify } = JSON
+const byteLength = Buffer.byteLength.bind(Buffer)
+const from = Buffer.from.bind(Buffer) as (
+  bytes: ArrayBufferLike,
+  at?: number,
+  to?: number,
+) => Buffer
+
 /**
  * Reduces a thrown value to JSON text with the members that the host reads. Each is converted separately: one that JSON
- * cannot express becomes null without affecting the others.
+ * cannot express becomes null without affecting the others. A body of bytes becomes `bytes`, in base64.
  */
 export function renderThrown(
   thrown: unknown,
   bytesMax: number,
   position: StackPosition | null = positionOf(thrown),
 ): string {
-  const members = MEMBERS.map((it) => [it, jsonOf(() => memberOf(thrown, it))] as const)
-  const rest = `"position":${JSON.stringify(position)}}`
-  const text = `{${members.map(([name, json]) => `"${name}":${json},`).join('')}${rest}`
-  if (Buffer.byteLength(text) <= bytesMax) return text
-  const message = jsonOf(() => String(memberOf(thrown, 'message')).slice(0, SHORT_CHARS))
-  return `{"name":"Error","message":${message},"status":null,"errors":null,"headers":null,"body":null,${rest}`
+  const of = (name: string): string => jsonOf(() => memberOf(thrown, name))
+  const body = bytesOf(thrown)
+  const rest = `"position":${stringify(position)}}`
+  const shown = body === null ? of('body') : 'null'
+  const bytes = body === null ? 'null' : `"${body.toString('base64')}"`
+  const text = `{"name":${of('name')},"message":${of('message')},"status":${of('status')},"errors":${of('errors')},"headers":${of('headers')},"body":${shown},"bytes":${bytes},${rest}`
+  if (byteLength(text) <= bytesMax) return text
+  const response = of('name') === '"CustomHttpResponseError"'
+  const message = response
+    ? stringify(`The custom response is larger than ${bytesMax} bytes`)
+    : jsonOf(() => String(memberOf(thrown, 'message')).slice(0, SHORT_CHARS))
+  return `{"name":"Error","message":${message},"status":null,"errors":null,"headers":null,"body":null,"bytes":null,${rest}`
 }
 
-const MEMBERS = ['name', 'message', 'status', 'errors', 'headers', 'body']
 const SHORT_CHARS = 1_000
 
 function memberOf(thrown: unknown, name: string): unknown {
@@ -25,9 +38,21 @@ function memberOf(thrown: unknown, name: string): unknown {
   return name === 'message' ? String(thrown) : null
 }
 
+/** Returns a body of bytes, of any class that holds some; null for any other. */
+function bytesOf(thrown: unknown): Buffer | null {
+  try {
+    const body = memberOf(thrown, 'body')
+    if (body instanceof ArrayBuffer) return from(body)
+    if (!ArrayBuffer.isView(body)) return null
+    return from(body.buffer, body.byteOffset, body.byteLength)
+  } catch {
+    return null
+  }
+}
+
 function jsonOf(value: () => unknown): string {
   try {
-    return JSON.stringify(value()) ?? 'null'
+    return stringify(value()) ?? 'null'
   } catch {
     return 'null'
   }

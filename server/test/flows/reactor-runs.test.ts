@@ -1,0 +1,55 @@
+/** Some runs; `npm run test:reactor-runs -- --runs 1000` is the long run. */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import type { Json, JsonObject } from '../../src/base/json.ts'
+import { REACTOR_LEVELS } from '../../src/ports/reactor-runner.ts'
+import { noBubblewrap } from '../kit/bubblewrap.ts'
+import { startService, type RunningService } from '../kit/running-service.ts'
+import { SEED } from '../kit/seed.ts'
+import { jailOf } from '../reactor-runs/jail.ts'
+import { reactorRuns } from '../reactor-runs/run.ts'
+
+for (const level of REACTOR_LEVELS) {
+  const skip = level === 'hardened' && noBubblewrap()
+  describe(`a run at the level ${level}`, { skip }, () => {
+    test('that left something behind ends its process, and reaches no later run', async (t) => {
+      const { make, close } = await jailOf(level)
+      t.after(close)
+      const count = level === 'jail' ? 40 : 15
+      const tally = await reactorRuns(make, { count, seed: SEED, gapsMs: [0] })
+      assert.equal(tally.ended + tally.kept, count)
+    })
+  })
+}
+
+describe('POST /reactors/{id}/react', () => {
+  let service: RunningService
+  let key = ''
+
+  before(async () => {
+    service = await startService()
+    const body = { name: 'caller', type: 'private', permissions: ['token:create', 'token:use'] }
+    key = (await call('/applications', service.managementKey, body))['key'] as string
+  })
+  after(() => service.stop())
+
+  async function call(path: string, by: string, body: Json): Promise<JsonObject> {
+    const response = await fetch(service.url + path, {
+      method: 'POST',
+      headers: { 'bt-api-key': by, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    const text = await response.text()
+    assert.ok(response.ok, `${response.status} ${text}`)
+    return JSON.parse(text) as JsonObject
+  }
+
+  test('gives the caller after a run that left something its own result', async () => {
+    const make = async (code: string) => {
+      const reactor = { name: 'x', code, configuration: { a: 'b' } }
+      const { id } = await call('/reactors', service.managementKey, reactor)
+      return (args: JsonObject) => call(`/reactors/${id as string}/react`, key, { args })
+    }
+    await reactorRuns(make, { count: 15, seed: SEED, gapsMs: [0, 50] })
+  })
+})
