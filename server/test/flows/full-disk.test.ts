@@ -168,7 +168,8 @@ describe('on a read-only file system', { skip }, () => {
     ['serve', '', (v) => `Cannot use ${v} as the data folder: the file system is read-only`],
     ['init', '', (v) => `Cannot use ${v} as the data folder: the file system is read-only`],
     ['audit verify', '', (v) => `Cannot use ${v}/symbolon.db: the file system is read-only`],
-    ['keys rotate', '', (v) => `Cannot use ${v} as the data folder: the file system is`],
+    ['verify', '', (v) => `Cannot use ${v}/symbolon.db: the file system is read-only`],
+    ['keys rotate', '', (v) => `Cannot use ${v}/symbolon.db: the file system is read-only`],
     [
       'restore',
       '--from "$BACKUP" --identity "$IDENTITY"',
