@@ -26,8 +26,8 @@ import { version } from './version.ts'
  * `symbolon backup`: writes the whole store to one encrypted file while the service runs.
  *
  * The backup holds everything acknowledged before it began, but not the root key. The file gets its name only once it is
- * complete and on disk. Every value in it is decrypted first, unless `--no-verify` is given: damaged ones are reported, and the exit
- * status is 1, so that nobody discards older backups that hold them intact.
+ * complete and on disk. Unless `--no-verify` is given, it decrypts every value first. If one is damaged, it names it and exits with 1,
+ * so that a script does not discard older backups that hold the value intact.
  */
 export const backupCommand: RunCommand = async ({ flags, out, err }) => {
   const config = readConfig(flags)
@@ -68,8 +68,8 @@ export const backupCommand: RunCommand = async ({ flags, out, err }) => {
     if (damaged.length === 0) return 0
     for (const it of damaged) err(sentenceOf(it))
     err(
-      `${damaged.length} values in ${config.dataDir} are damaged, so they are in the backup as well, which is otherwise ` +
-        'complete. Keep earlier backups: they may hold these values intact. restore --skip-damaged restores the rest.',
+      `${damaged.length} values in ${config.dataDir} are damaged, and so in the backup, which is otherwise complete. ` +
+        'Keep earlier backups: they may hold these values intact. restore --skip-damaged restores everything else.',
     )
     return 1
   } finally {
@@ -110,7 +110,7 @@ async function readCopy(folder: string): Promise<TenantsBesideService> {
 
 function adviseNoVerify(cause: unknown): never {
   const reason = cause instanceof Error ? cause.message : String(cause)
-  throw new Error(`${reason}. --no-verify makes a backup that is not verified`, { cause })
+  throw new Error(`${reason}. --no-verify makes a backup without verifying it`, { cause })
 }
 
 /** `symbolon backup key`: generates the key pair for backups, and prints its public half. */

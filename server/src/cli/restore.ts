@@ -30,7 +30,7 @@ import { damageOfRootKeyCheck } from './verify.ts'
  *
  * Stops before writing anything if the backup key or the root key does not match, and names the one required. Refuses a
  * folder that holds anything but the root key, and a backup with damaged values; `--skip-damaged` restores everything else and
- * lists what is lost.
+ * lists the losses.
  */
 export const restore: RunCommand = async ({ flags, out }) => {
   const config = readConfig(flags)
@@ -155,7 +155,7 @@ interface Trying {
 
 /**
  * Opens the vault as the service would, decrypts its values, abandons runs that the original has very likely run since, and closes
- * it again. Rejects if a value is damaged, unless those are to be skipped.
+ * it again. Rejects if a value is damaged, unless `skipDamaged`.
  */
 async function tryOut(
   folder: string,
@@ -191,7 +191,7 @@ async function tryOut(
   }
 }
 
-/** Replaces damaged keys and a damaged root key check, and returns what is lost with them. */
+/** Replaces damaged keys and a damaged root key check. Returns the losses, as lines for the operator. */
 async function repairKeys(
   world: Pick<World, 'store' | 'keyring'>,
   keyring: LocalKeyring,
@@ -202,7 +202,7 @@ async function repairKeys(
   const check = await damageOfRootKeyCheck(world.store, keyring, keyProvider, installed)
   const replaced = await replaceDamagedKeys(world, keyring, keyProvider)
   return [
-    ...(check === null ? [] : [`${check.kind} ${check.id}: a new one is made`]),
+    ...(check === null ? [] : [`${check.kind} ${check.id}: a new one replaces it`]),
     ...replaced.map(
       ({ tenantId, purpose, version }) =>
         `tenant_key ${purpose}/${version} of tenant ${tenantId}: ${LOST_WITH_KEY[purpose]}`,
@@ -211,10 +211,10 @@ async function repairKeys(
 }
 
 const LOST_WITH_KEY = {
-  enc: 'a new key takes its place, and every value under the damaged one is lost',
-  fp: 'a new key takes its place: fingerprints of earlier tokens do not match those of new ones',
+  enc: 'a new key replaces it, and every value under the damaged one is lost',
+  fp: 'a new key replaces it: fingerprints of earlier tokens do not match those of new ones',
   idx:
-    'a new key takes its place: searches do not find earlier tokens by their indexes, and audit checkpoints so far ' +
+    'a new key replaces it: searches do not find earlier tokens by their indexes, and earlier audit checkpoints ' +
     'cannot be verified',
 } as const satisfies Record<TenantKeyPurpose, string>
 
@@ -223,7 +223,7 @@ function refuseDamage(damaged: readonly DamagedValue[]): void {
   if (first === undefined) return
   throw new Error(
     `Cannot restore the backup: ${first.kind} ${first.id} of tenant ${first.tenantId} is damaged in it; ` +
-      '--skip-damaged restores everything else and lists what is lost',
+      '--skip-damaged restores everything else and lists the losses',
   )
 }
 

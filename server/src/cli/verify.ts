@@ -17,8 +17,8 @@ import { VerifyProgress, type DamageName } from './verify-progress.ts'
 /**
  * `symbolon verify`: decrypts every value and names each that is damaged, by kind and internal id.
  *
- * Read-only; may run beside the service. With `--resume FILE`, an interrupted run continues where it was. Exits with 0 if every
- * value is readable, with 1 if one is damaged or the run cannot be finished.
+ * Read-only; may run beside the service. With `--resume FILE`, an interrupted run continues where it stopped. Exits with 0 if every
+ * value is readable, with 1 if one is damaged or the run cannot finish.
  */
 export const verify: RunCommand = async ({ flags, out, err }) => {
   const config = readConfig(flags)
@@ -69,7 +69,7 @@ export interface Verifying {
   readonly tenant: string | undefined
 }
 
-/** Yields each damaged value, and now and then a line that says how far it is. */
+/** Yields each damaged value, and a progress line every VERIFY_REPORT_MS. */
 export async function* findDamage(
   { tenants, rootKeys, installed, tenant }: Verifying,
   progress: VerifyProgress,
@@ -99,8 +99,8 @@ export async function* findDamage(
 }
 
 /**
- * Returns the root key check as a damaged value, if the root key cannot be proven by it but decrypts tenant keys; null if it is
- * intact. Throws SetUpError if the root key is the wrong one, or nothing proves that it is the right one.
+ * Returns the root key check as a damaged value if the root key does not decrypt it, but decrypts a tenant key; null if it is intact.
+ * Throws SetUpError if the root key is the wrong one, or nothing proves that it is the right one.
  */
 export async function damageOfRootKeyCheck(
   store: { readonly tenants: Pick<TenantReader, 'ids' | 'keys'> },
@@ -120,11 +120,11 @@ export async function damageOfRootKeyCheck(
   return null
 }
 
-/** Throws if the root key was replaced during the run: then the keys are intact, and wrapped by one that is not known here. */
+/** Throws if the root key was replaced during the run: the keys are then intact, but wrapped by a root key unknown here. */
 async function refuseReplaced(tenants: TenantReader, rootKeys: KeyProvider): Promise<void> {
   const installed = await tenants.rootKeyCheck()
   if (installed?.id === rootKeys.id) return
-  throw new Error('The root key was replaced meanwhile: verify again with the new one')
+  throw new Error('The root key was replaced meanwhile: run the command again with the new one')
 }
 
 export function nameOf({ tenantId, kind, id }: DamagedValue): DamageName {

@@ -137,7 +137,7 @@ export class JobWorker {
       if (job.stage === 'run') await perform(this.#world, tenantId, job, before, this.#working)
       else await deliver(this.#world, tenantId, job, this.#working)
     } catch (error) {
-      // Claiming it again and again would never end.
+      // Otherwise it would be claimed again and again.
       if (unreadableIn(error) !== null) await this.#setAside(tenantId, job)
       throw error
     }
