@@ -15,12 +15,12 @@ export function configReference(): string {
 Every setting is an environment variable and a flag: \`SYMBOLON_DATA_DIR=/srv/vault\` means the same as
 \`--data-dir /srv/vault\`, and a flag overrides a variable. An invalid value stops the start with one sentence
 that names the setting, the value and what is accepted. So does a variable that begins with \`SYMBOLON_\` and is at
-most two edits away from one in this table: it is most likely misspelled. Any other variable with this prefix that is
-not in the table is reported in the log (\`unknown_variables\`), and the start continues.
+most two edits away from one in this table: it is most likely misspelled. Any other unknown variable with this prefix
+is reported in the log (\`unknown_variables\`), and the start continues.
 
-In the pods beside a Service named \`symbolon\`, or \`symbolon-metrics\`, Kubernetes sets variables such as
-\`SYMBOLON_SERVICE_HOST\` and \`SYMBOLON_PORT=tcp://10.0.0.1:4400\`. They are ignored: the default or the flag
-applies, and the log says so where one has the name of a setting (\`ignored_variables\`).
+For a Service named \`symbolon\` or \`symbolon-metrics\`, Kubernetes sets variables in every pod of its namespace, such as
+\`SYMBOLON_SERVICE_HOST\` and \`SYMBOLON_PORT=tcp://10.0.0.1:4400\`. They are ignored: the default or the flag applies.
+The log names those that have the name of a setting (\`ignored_variables\`).
 
 ## Settings
 

@@ -33,23 +33,23 @@ describe('readConfig()', () => {
       ['SYMBOLON_ROOT_KEYFILES', 'SYMBOLON_ROOT_KEY_FILE'],
     ]
     for (const [variable, meant] of cases) {
-      const message = `${variable} is no setting: if you mean ${meant}, correct it; otherwise unset it.`
+      const message = `${variable} is not a setting: if you mean ${meant}, rename it; otherwise unset it.`
       const read = () => readConfig({}, { [variable]: 'x' })
       assert.throws(read, (it) => it instanceof ConfigError && it.message === message)
     }
   })
 
-  test('accepts variables further away, and none that is a setting is taken for another', () => {
+  test('accepts variables further away, and takes no setting for a misspelling of another', () => {
     readConfig({}, { SYMBOLON_DATABASE: 'x', SYMBOLON_TEST_SEED: '7', SYMBOLONPORT: 'x' })
     const known = Object.values(SETTINGS).map((it) => it.variable)
     assert.deepEqual(unknownVariables(Object.fromEntries(known.map((it) => [it, 'x']))), [])
   })
 
-  test('never refuses what begins as the variables of Kubernetes do', () => {
+  test('never refuses names that begin like the variables of Kubernetes', () => {
     readConfig({}, { SYMBOLON_PORT_X: 'x', SYMBOLON_SERVICE_X: 'x' })
   })
 
-  test('takes no service link for a setting: the default or the flag applies', () => {
+  test('ignores a service link in a setting: the default or the flag applies', () => {
     const config = readConfig({}, SERVICE_LINKS)
     assert.deepEqual([config.port, config.metricsPort], [4400, null])
     assert.equal(readConfig({ port: '80' }, SERVICE_LINKS).port, 80)

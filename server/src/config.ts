@@ -149,7 +149,7 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     default: 'off',
     accepts: 'on or off',
     about:
-      'Whether `serve` and `init` refuse to make a new vault: with `on`, or the flag alone, they end with status 1 and create nothing if the data folder or the database holds none. Set it once the vault exists, so that a wrong mount is noticed.',
+      'Whether `serve` and `init` refuse to create a new vault: with `on`, or the flag alone, they exit with status 1 and create nothing if the data folder or the database holds none. Set it once the vault exists, so that a wrong mount is noticed.',
     parse: onOrOff,
     bare: true,
   },
@@ -331,7 +331,7 @@ export function unknownVariables(environment: Environment = process.env): string
   return names.filter((it) => !VARIABLES.includes(it) && !isServiceLink(it, environment[it]))
 }
 
-/** Returns the variables of settings that are ignored because they hold service links; a flag overrides them anyway. */
+/** Returns the settings' variables that are ignored because they hold service links. A flag overrides the variable anyway. */
 export function ignoredVariables(
   flags: Flags = {},
   environment: Environment = process.env,
@@ -341,14 +341,14 @@ export function ignoredVariables(
   )
 }
 
-/** A misspelled setting would silently have its default: another data folder, say, and so a new vault. */
+/** A misspelled setting would silently keep its default: another data folder, say, and so a new vault. */
 function refuseMisspelled(environment: Environment): void {
   for (const it of unknownVariables(environment)) {
     const injected = /^SYMBOLON_(?:SERVICE|PORT)_/.test(it)
     const meant = injected ? [] : nearestOf(it.toUpperCase(), VARIABLES)
     if (meant.length === 0) continue
     throw new ConfigError(
-      `${it} is no setting: if you mean ${meant.join(' or ')}, correct it; otherwise unset it.`,
+      `${it} is not a setting: if you mean ${meant.join(' or ')}, rename it; otherwise unset it.`,
     )
   }
 }

@@ -101,7 +101,7 @@ function parse(
   }
 }
 
-/** Gives a flag that may stand alone the value `on`, unless one follows. */
+/** Gives a flag that may stand alone the value `on`, unless a value follows. */
 function withBareFlags(args: string[]): string[] {
   const bare = Object.values(SETTINGS).filter((it) => it.bare === true)
   const flags = bare.map((it) => `--${flagOf(it.variable)}`)

@@ -109,7 +109,7 @@ export async function bindReplay(
 
 /**
  * Returns the answer remembered for the caller's idempotency key, or null if there is none. Throws `value_unreadable` if it is
- * damaged: the request was done once, and must not be done again.
+ * damaged: the request was carried out once, and must not be carried out again.
  */
 export async function replay(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
@@ -123,7 +123,7 @@ export async function replay(
   const name = { kind: 'idempotency_response', id: stored.id } as const
   const opened = openValue(keys, sealContextOf(scope), stored.body, name)
   scope.remembered = true
-  // The replacement for a damaged answer has a status of its own; the one stored beside it is that of the original.
+  // The replacement for a damaged answer has its own status; the one stored beside it is the original's.
   return { status: stored.status, ...parseKeptAnswer(opened.reveal()) }
 }
 

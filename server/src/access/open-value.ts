@@ -5,11 +5,7 @@ import { UnreadableValue, type ValueName } from '../base/unreadable-value.ts'
 import { UnreadableEnvelope, type SealContext, type TenantKeys } from '../ports/keyring.ts'
 import type { World } from '../ports/world.ts'
 
-/**
- * Opens the envelope of `value`, which the log names if that fails.
- *
- * Throws `value_unreadable`.
- */
+/** Opens the envelope of `value`. Throws `value_unreadable` if it is damaged; the log then names `value`. */
 export function openValue(
   keys: TenantKeys,
   context: SealContext,
@@ -25,7 +21,7 @@ export function openValue(
   }
 }
 
-/** The damaged values of one answer. The log gets one line for all: a list may hold hundreds of them. */
+/** The damaged values of one answer, logged in one line: a list may have hundreds. */
 export class UnreadableValues {
   readonly #found: UnreadableValue[] = []
 

@@ -27,7 +27,7 @@ async function stage() {
 }
 
 describe('recoverManagementKey()', () => {
-  test('creates an application that may manage everything, for a tenant named by id or name', async () => {
+  test('creates an application with every management permission, for a tenant named by id or name', async () => {
     const { world, made, recover } = await stage()
     for (const tenant of [made.tenantId, 'first']) {
       const { tenantId, applicationId, apiKey } = await recover({ tenant })
@@ -40,7 +40,7 @@ describe('recoverManagementKey()', () => {
     }
   })
 
-  test('adds a key to the application that is named, and changes nothing else of it', async () => {
+  test('adds a key to the named application, and changes nothing else of it', async () => {
     const { world, made, recover } = await stage()
     const before = await world.store.applications.find(made.tenantId, made.applicationId)
     const { applicationId, apiKey } = await recover({ applicationId: made.applicationId })
@@ -54,7 +54,7 @@ describe('recoverManagementKey()', () => {
     )
   })
 
-  test('is in the audit log with a trace of its own, and leaves a notice, in the same commit', async () => {
+  test('is in the audit log with its own trace id, and leaves a notice, in the same commit', async () => {
     const { world, made, recover } = await stage()
     const { applicationId } = await recover({})
     const rows = await world.store.auditLog.rowsAfter(made.tenantId, 0, 100)
@@ -77,7 +77,7 @@ describe('recoverManagementKey()', () => {
     })
   })
 
-  test('names the tenants if none or an unknown one is named, if they are few', async () => {
+  test('lists the tenants, if they are few, when none or an unknown one is named', async () => {
     const { world, made, recover } = await stage()
     const list = `pass the id or the name of one of ${made.tenantId} \\(first\\)\\.`
     await assert.rejects(recover({ tenant: null }), new RegExp(`^RecoveryError: --tenant.*${list}`))
@@ -90,11 +90,11 @@ describe('recoverManagementKey()', () => {
     await assert.rejects(recover({ tenant: 'other' }), /one of the 21 tenants\.$/)
     await assert.rejects(
       recoverManagementKey(stillWorld(), thinKeyProvider(), { tenant: 'x', applicationId: null }),
-      /There is no tenant: make one with symbolon init/,
+      /There is no tenant: create one with symbolon init/,
     )
   })
 
-  test('adds no key to an application that is absent, of another type, expired or full', async () => {
+  test('refuses to add a key to an application that is absent, of another type, expired or full', async () => {
     const { world, made, recover } = await stage()
     const { tenantId, applicationId } = made
     const found = (await world.store.applications.find(tenantId, applicationId))!
@@ -119,7 +119,7 @@ describe('recoverManagementKey()', () => {
     assert.deepEqual(await world.store.tenants.notices(), [])
   })
 
-  test('is refused with another root key than that of the data, and changes nothing', async () => {
+  test('is refused with another root key than the one of the data, and changes nothing', async () => {
     const { world, made } = await stage()
     const request = { tenant: made.tenantId, applicationId: null }
     await assert.rejects(recoverManagementKey(world, thinKeyProvider('other'), request), {
@@ -129,7 +129,7 @@ describe('recoverManagementKey()', () => {
   })
 })
 
-test('parseRecoveryNotice() takes no notice but its own, and no text for an id', () => {
+test('parseRecoveryNotice() accepts only its own notices, with valid ids', () => {
   for (const text of ['', 'null', '1', '[]', '{}', '{"kind":"management_key_recovered"}']) {
     assert.equal(parseRecoveryNotice(text), null)
   }

@@ -9,7 +9,7 @@ import { issueKey, type IssuedKey } from './issue-key.ts'
 import { permissionsOf } from './permissions.ts'
 import { checkRootKey } from './root-key-check.ts'
 
-/** The reason no key was made: one sentence for the operator. Nothing was changed. */
+/** Why no key was created, in one sentence for the operator. Nothing was changed. */
 export class RecoveryError extends Error {
   override readonly name = 'RecoveryError'
 }
@@ -31,11 +31,11 @@ export interface RecoveredKey {
 type RecoveryWorld = Pick<World, 'clock' | 'keyring' | 'random' | 'store'>
 
 /**
- * Creates a management key for a tenant that has lost its own: of a new application with every management permission, so that
- * nothing that exists changes, or of an application that the operator names.
+ * Creates a management key for a tenant that has lost its own: for a new application with every management permission, so that
+ * nothing else changes, or for an application that the operator names.
  *
- * Like setUp() a use case without a caller, which no endpoint calls: its operator controls the machine, the data and the root
- * key. The same commit puts it into the tenant's audit log, and leaves a notice for the service's log. Rejects with
+ * Like setUp(), a use case without a caller, which no endpoint calls: the operator controls the machine, the data and the root
+ * key. The same commit adds it to the tenant's audit log, and leaves a notice for the service's log. Rejects with
  * RecoveryError, or with SetUpError if the root key is not the store's. Decision 0073.
  */
 export async function recoverManagementKey(
@@ -46,7 +46,7 @@ export async function recoverManagementKey(
   for (;;) {
     await checkRootKey(world.store, keyProvider)
     const tenant = await findTenant(world, request.tenant)
-    // Proves that the root key opens the tenant's data, too.
+    // Proves that the root key also opens the tenant's data.
     await world.keyring.open(tenant.id)
     const { application, issued, changes } = await prepareKey(world, tenant, request.applicationId)
     const conflict = await world.store.commit(tenant.id, [
@@ -72,7 +72,7 @@ async function findTenant({ store }: RecoveryWorld, named: string | null): Promi
   if (found !== null) return found
   const ids = await tenants.ids()
   if (ids.length === 0) {
-    throw new RecoveryError('There is no tenant: make one with symbolon init.')
+    throw new RecoveryError('There is no tenant: create one with symbolon init.')
   }
   const what = named === null ? '--tenant is missing' : `There is no tenant "${named}"`
   if (ids.length > LISTED_MAX) {
@@ -142,7 +142,7 @@ async function findApplication(
   const found = isUuid(id) ? await store.applications.find(tenant.id, id) : null
   const refuse = (what: string): never => {
     throw new RecoveryError(
-      `Cannot add a key to application ${id} of tenant "${tenant.name}": ${what}; leave --application out to create a new one.`,
+      `Cannot add a key to application ${id} of tenant "${tenant.name}": ${what}; omit --application to create a new one.`,
     )
   }
   if (found === null) return refuse('there is no such application')
@@ -169,7 +169,7 @@ function renderRecoveryNotice({ tenant, application, key }: RecoveryNotice): str
   return JSON.stringify({ kind: RECOVERY, tenant, application, key })
 }
 
-/** Returns null if the notice is about something else. Its ids are checked: they go to the log. */
+/** Returns null for any other notice. Checks the ids, which are logged. */
 export function parseRecoveryNotice(text: string): RecoveryNotice | null {
   let notice: Partial<Record<string, unknown>>
   try {
@@ -185,8 +185,8 @@ export function parseRecoveryNotice(text: string): RecoveryNotice | null {
 
 const RECOVERY = 'management_key_recovered'
 
-/** Stands in the audit log in place of a request's trace id. */
+/** Replaces a request's trace id in the audit log. */
 const RECOVERY_TRACE = 'key-recovery'
 
-/** Tenants named in an error. */
+/** Tenants listed in an error. */
 const LISTED_MAX = 20

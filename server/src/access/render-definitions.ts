@@ -5,8 +5,8 @@ import type { World } from '../ports/world.ts'
 import { UnreadableValues } from './open-value.ts'
 
 /**
- * Renders the items of a list with `render`. A damaged one is shown without its configuration, as unreadable, so that it does not
- * hide the others; the log names it.
+ * Renders the items of a list with `render`. Shows a damaged item as unreadable, without its configuration, so that it does not hide
+ * the others, and logs its name.
  */
 export async function renderDefinitions<Stored extends StoredDefinition>(
   world: Pick<World, 'log'>,

@@ -75,8 +75,8 @@ export async function verifyAuditLog(
 }
 
 /**
- * Checks the end of one tenant's audit log: the checkpoint, the event it ends with, and up to AUDIT_EVENTS_AT_ONCE events after
- * that one. Returns the flaw found, if any; earlier events are not read.
+ * Checks the end of one tenant's audit log: the checkpoint, the event it ends with, and up to AUDIT_EVENTS_AT_ONCE later events.
+ * Returns the flaw, or null. Does not read earlier events.
  */
 export async function flawOfNewest(
   world: Pick<World, 'keyring'> & { readonly store: Pick<World['store'], 'auditLog'> },

@@ -14,7 +14,7 @@ test('editDistance() counts insertions, deletions, replacements and swaps, in bo
     ['roto', 'port', 3],
     ['ab', 'ba', 1],
     ['abcd', 'badc', 2],
-    // No part is edited twice: swapping and then inserting between would be two edits.
+    // No part is edited twice: otherwise a swap and an insertion between would be two edits.
     ['ca', 'abc', 3],
   ]
   for (const [a, b, distance] of cases) {

@@ -21,7 +21,7 @@ export function editDistance(a: string, b: string): number {
   return last[b.length]!
 }
 
-/** Returns those of `words` nearest to `word`, if they are at most EDITS_MAX edits away. */
+/** Returns the `words` nearest to `word`, if they are at most EDITS_MAX edits away. */
 export function nearestOf(word: string, words: readonly string[]): string[] {
   let nearest: string[] = []
   let least: number = EDITS_MAX
@@ -34,5 +34,5 @@ export function nearestOf(word: string, words: readonly string[]): string[] {
   return nearest
 }
 
-/** More would confuse short names with each other. Ours. */
+/** A larger limit would confuse short names with each other. Ours. */
 const EDITS_MAX = 2

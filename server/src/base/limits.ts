@@ -260,10 +260,10 @@ export const METADATA_VALUE_CHARS_MAX = 2_000
 /** How long a card security code is kept. Source: interface.md, card data. */
 export const CVC_LIFETIME_MS = 60 * 60 * 1000
 
-/** How often a service announces itself, and looks for what other processes left for its log. Ours. */
+/** How often a server announces itself, and logs the notices of other processes. Ours. */
 export const NOTICES_MS = 10_000
 
-/** How long a server counts as running after its last notice, several of which may be late. Ours: decision 0072. */
+/** How long a server counts as running after its last notice: several may be late. Ours: decision 0072. */
 export const SERVER_FORGOTTEN_MS = 45_000
 
 /** How long the notice of a server that was killed is kept. Ours. */
@@ -459,7 +459,7 @@ export const REACTOR_TENANT_WAITING_MAX = 64
 /** How long a run waits in the queue, or for a process. Ours. */
 export const REACTOR_WAIT_MS_MAX = 5_000
 
-/** Time that a process has after a result to show that the run left nothing behind, and the length of its report. Ours. */
+/** Time after a result for its process to report that the run left nothing behind, and the length of the report. Ours. */
 export const REACTOR_OVER_MS_MAX = 1_000
 export const REACTOR_LEFTOVER_CHARS_MAX = 200
 

@@ -1,5 +1,5 @@
 /**
- * Whether Kubernetes sets this variable, in the pods beside a Service named `symbolon` or `symbolon-metrics`, say.
+ * Whether Kubernetes sets this variable in pods of the namespace of a Service, such as `symbolon` or `symbolon-metrics`.
  *
  * Source: kubernetes.io/docs/concepts/services-networking/service, Environment variables.
  */

@@ -13,10 +13,10 @@ export type ValueKind =
   | 'tenant_key'
   | 'root_key_check'
 
-/** An encrypted value, named without revealing anything of it. */
+/** The name of an encrypted value, which reveals nothing of it. */
 export interface ValueName {
   readonly kind: ValueKind
-  /** The internal id of its row: never an id that a caller chose. */
+  /** The internal id of its row, never an id that a caller chose. */
   readonly id: string
 }
 

@@ -23,8 +23,8 @@ import { version } from './version.ts'
  * `symbolon backup`: writes the whole store to one encrypted file while the service runs.
  *
  * The backup holds everything acknowledged before it began, but not the root key. The file gets its name only once it is
- * complete and on disk. Every value in it is decrypted first, unless `--no-verify` is given: damaged ones are reported, and the exit
- * status is 1, so that nobody discards older backups that hold them intact.
+ * complete and on disk. Unless `--no-verify` is given, it decrypts every value first. If one is damaged, it names it and exits with 1,
+ * so that a script does not discard older backups that hold the value intact.
  */
 export const backupCommand: RunCommand = async ({ flags, out, err }) => {
   const config = readConfig(flags)
@@ -100,7 +100,7 @@ async function verifyCopy(
   }
 }
 
-/** Returns the exit status: 1 for a backup that is not known to be whole, so that no script discards older ones for it. */
+/** Returns the exit status: 1 unless the backup is known to be intact, so that no script discards older ones for it. */
 function reportVerification(
   { damaged, failure }: Verification,
   folder: string,
@@ -108,15 +108,15 @@ function reportVerification(
 ): number {
   if (failure !== null) {
     err(
-      `The backup is made, but not verified: ${failure}. Verifying takes the root key; --no-verify makes backups without.`,
+      `The backup is made, but not verified: ${failure}. Verifying requires the root key; --no-verify makes backups without verifying them.`,
     )
     return 1
   }
   if (damaged.length === 0) return 0
   for (const it of damaged) err(sentenceOf(it))
   err(
-    `${damaged.length} values in ${folder} are damaged, so they are in the backup as well, which is otherwise ` +
-      'complete. Keep earlier backups: they may hold these values intact. restore --skip-damaged restores the rest.',
+    `${damaged.length} values in ${folder} are damaged, and so in the backup, which is otherwise complete. ` +
+      'Keep earlier backups: they may hold these values intact. restore --skip-damaged restores everything else.',
   )
   return 1
 }

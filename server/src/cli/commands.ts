@@ -25,8 +25,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'doctor',
-    about:
-      'Check the installation, beside the service or without it, and say how to fix it (--json, --strict)',
+    about: 'Check the installation, and say how to fix each problem (--json, --strict)',
     flags: { json: 'boolean', strict: 'boolean' },
     load: async () => (await import('./doctor/doctor.ts')).doctor,
   },
@@ -59,7 +58,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'keys create-root',
-    about: 'Write a new root key to a file, to replace the one in use with (--to FILE)',
+    about: 'Write a new root key to a file, for replacing the one in use (--to FILE)',
     flags: { to: 'string' },
     load: async () => (await import('./keys-create-root.ts')).keysCreateRoot,
   },

@@ -5,9 +5,9 @@ import { ConfigError } from '../config.ts'
 import type { RunCommand } from './command.ts'
 
 /**
- * `symbolon keys create-root`: writes a new root key to a file, which nothing uses yet.
+ * `symbolon keys create-root`: writes a new root key to a file. Nothing uses it yet.
  *
- * A step of its own: the key can be copied, and given to every server, before any data depends on it.
+ * A separate step, so that the key can be copied, and given to every server, before any data depends on it.
  */
 export const keysCreateRoot: RunCommand = async ({ flags, out }) => {
   const to = flags['to']

@@ -15,16 +15,16 @@ import { printKey } from './print-key.ts'
 import { renderRecoveryOrder } from './recovery-order.ts'
 
 /**
- * `symbolon keys recover`: creates a management key for a tenant whose own are lost or deleted.
+ * `symbolon keys recover`: creates a management key for a tenant that has lost or deleted its own.
  *
- * Requires the root key. A service that runs on the data folder does it while it serves; if none runs, this process does, and the
- * next service to run logs it.
+ * Requires the root key. If a service runs on the data folder, it creates the key; otherwise this process does, and the next
+ * service to run logs it.
  */
 export const keysRecover: RunCommand = async ({ flags, out }) => {
   const config = readConfig(flags)
   if (config.databaseUrl === null) requireDatabase(config.dataDir)
   const request = { tenant: flags['tenant'] ?? null, applicationId: flags['application'] ?? null }
-  // Opened first: without the root key nothing is asked of the service.
+  // Opened first: without the root key, no order is sent to the service.
   const rootKeys = await openRootKeys(config, null, { create: false })
   const order = await renderRecoveryOrder(request, rootKeys, new SystemRandom())
   let made: RecoveredKey | null = null

@@ -27,7 +27,7 @@ export const keysRotate: RunCommand = async ({ flags, out }) => {
   if (!served) await rotateHere(config, order, say)
   if (order.rotate === 'root') {
     const file = resolve(config.rootKeyNextFile!)
-    out('A start with the present settings works. When it suits you, set for each server')
+    out('A start with the present settings still works. When it suits you, set for each server')
     out(`SYMBOLON_ROOT_KEY_FILE=${file}, unset SYMBOLON_ROOT_KEY_NEXT_FILE, and restart it.`)
     out('Keep the old key for as long as you keep backups that were made with it.')
   }
@@ -48,14 +48,14 @@ async function orderOf(config: Config, flags: CommandInput['flags']): Promise<Ro
 async function nextRootKeyId({ rootKeyNextFile: file }: Config): Promise<string> {
   if (file === null) {
     throw new ConfigError(
-      '--root requires SYMBOLON_ROOT_KEY_NEXT_FILE, the path of the new root key: make it with ' +
+      '--root requires SYMBOLON_ROOT_KEY_NEXT_FILE, the path of the new root key: create it with ' +
         '`symbolon keys create-root --to FILE`, and restart each server with that setting.',
     )
   }
   if (!(await hasRootKey(file))) {
     throw new SettingError(
       'SYMBOLON_ROOT_KEY_NEXT_FILE',
-      `is '${file}', but there is no such file: make the new root key with \`symbolon keys create-root --to FILE\`, ` +
+      `is '${file}', but there is no such file: create the new root key with \`symbolon keys create-root --to FILE\`, ` +
         'and restart each server with that setting.',
     )
   }

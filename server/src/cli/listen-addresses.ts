@@ -6,7 +6,7 @@ export function listenAddressOf({ host, port }: Pick<Config, 'host' | 'port'>): 
   return { host, port, settings: 'SYMBOLON_HOST and SYMBOLON_PORT' }
 }
 
-/** Returns the address of the metrics, if they are served. Throws ConfigError if it is the service's own. */
+/** Returns the address of the metrics, if they are enabled. Throws ConfigError if it equals the service's own. */
 export function metricsAddressesOf({
   host,
   port,

@@ -10,7 +10,7 @@ type RootKeyFiles = Pick<Config, 'dataDir' | 'rootKeyFile' | 'rootKeyNextFile'>
 /**
  * Opens the root key, and the next one if there is one: the store tells which of them is in use.
  *
- * With `create`, creates the first if needed, on a new installation only.
+ * With `create`, creates the first one if needed, but only on a new installation.
  */
 export async function openRootKeys(
   config: RootKeyFiles,

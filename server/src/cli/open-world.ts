@@ -54,7 +54,7 @@ export interface WorldOptions {
   readonly onFault: (error: unknown) => void
   /** Whether reactors are to be run. */
   readonly reactors?: true
-  /** Whether a missing vault is refused, with NoVault, instead of made, whatever the settings say. */
+  /** Whether to refuse a missing vault, with NoVault, instead of creating it, whatever the settings say. */
   readonly existing?: true
   /** Counts the calls of the world's ports. */
   readonly meters?: Meters
@@ -172,14 +172,14 @@ async function openStore(
   return { store, measured: () => [] }
 }
 
-/** Returns a handler that adds to NoVault which setting forbids making a vault. Rethrows every error. */
+/** Returns a handler that adds to NoVault the setting that forbids creating a vault. Rethrows every error. */
 function explainNoCreate({ noCreate, databaseUrl }: Config): (error: unknown) => never {
   return (error) => {
     if (!noCreate || !(error instanceof NoVault)) throw error
     const where = databaseUrl === null ? 'SYMBOLON_DATA_DIR' : 'SYMBOLON_DATABASE_URL'
     throw new NoVault(
-      `${error.message}; SYMBOLON_NO_CREATE (--no-create) forbids making one: check ${where} and what is mounted, ` +
-        'or unset SYMBOLON_NO_CREATE to begin a new vault',
+      `${error.message}; SYMBOLON_NO_CREATE (--no-create) forbids creating one: check ${where} and the mounts, ` +
+        'or unset SYMBOLON_NO_CREATE to create a new vault',
     )
   }
 }

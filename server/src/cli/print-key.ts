@@ -7,7 +7,7 @@ export interface PrintedKey {
   readonly apiKey: string
 }
 
-/** Prints a new key, this once: as one JSON object with the flag `--json`. */
+/** Prints a new key, which is shown only this once; with `--json` as one JSON object. */
 export function printKey(
   { flags, out }: Pick<CommandInput, 'flags' | 'out'>,
   { tenantId, applicationId, apiKey }: PrintedKey,

@@ -5,7 +5,7 @@ import type { World } from '../ports/world.ts'
 /**
  * Returns a function that logs the recoveries of management keys that no service has logged yet, and then removes their notices.
  *
- * A recovery that another process made, while this service was stopped or beside it, so appears in its log as well. In rare cases
+ * This way a recovery made by another process, beside this service or while it was stopped, also appears in its log. In rare cases
  * two servers log the same one.
  */
 export function recoveryLogger(world: Pick<World, 'log' | 'store'>): () => Promise<void> {
@@ -31,7 +31,7 @@ async function logRecovery(
 ): Promise<void> {
   const recovery = parseRecoveryNotice(text)
   if (recovery === null) return
-  // Its removal may have failed.
+  // The removal of its notice may have failed.
   if (!logged.has(id)) {
     const { tenant, application, key } = recovery
     const date = new Date(at)
@@ -39,7 +39,7 @@ async function logRecovery(
     log.warn('management_key_recovered', { tenant, application, key, at: when })
     logged.add(id)
   }
-  // Any tenant will do: the one with the new key may be deleted by now.
+  // A commit names a tenant, and any will do: the one with the new key may be deleted by now.
   const [tenantId] = await store.tenants.ids()
   if (tenantId !== undefined) await store.commit(tenantId, [{ kind: 'remove-notice', id }])
 }

@@ -11,11 +11,11 @@ import type { OpenWorld } from './open-world.ts'
 /** The order that `symbolon keys recover` sends to the service. */
 export interface RecoveryOrder {
   readonly recover: RecoveryRequest
-  /** Wrapped by each root key that the command holds, in hexadecimal: only its owner can make them. */
+  /** Random bytes wrapped by each root key that the command holds, in hexadecimal: only a holder of the key can make them. */
   readonly proofs: readonly string[]
 }
 
-/** Returns an order that proves the possession of `keys`, for this request alone. */
+/** Returns an order that proves possession of `keys`, for this request only. */
 export async function renderRecoveryOrder(
   recover: RecoveryRequest,
   keys: RootKeys,
@@ -77,5 +77,5 @@ function contextOf({ tenant, applicationId }: RecoveryRequest): string[] {
   return ['management key recovery', JSON.stringify([tenant, applicationId])]
 }
 
-/** As long as a key, since providers need not wrap anything else. */
+/** The length of a key: providers need not wrap any other length. */
 const PROOF_BYTES = 32

@@ -31,7 +31,7 @@ import { printable } from './printable.ts'
  *
  * Stops before writing anything if the backup key or the root key does not match, and names the one required. Refuses a
  * folder that holds anything but the root key, and a backup with damaged values; `--skip-damaged` restores everything else and
- * lists what is lost.
+ * lists the losses.
  */
 export const restore: RunCommand = async ({ flags, out }) => {
   const config = readConfig(flags)
@@ -150,7 +150,7 @@ interface Trying {
 
 /**
  * Opens the vault as the service would, decrypts its values, abandons runs that the original has very likely run since, and closes
- * it again. Rejects if a value is damaged, unless those are to be skipped.
+ * it again. Rejects if a value is damaged, unless `skipDamaged`.
  */
 async function tryOut(
   folder: string,
@@ -187,7 +187,7 @@ async function tryOut(
   }
 }
 
-/** Replaces damaged keys, and returns what is lost with them. */
+/** Replaces damaged keys. Returns the losses, as lines for the operator. */
 async function repairKeys(
   world: Pick<World, 'clock' | 'store' | 'keyring'>,
   keyring: LocalKeyring,
@@ -201,11 +201,11 @@ async function repairKeys(
 }
 
 const LOST_WITH_KEY = {
-  enc: 'a new key takes its place, and every value under the damaged one is lost',
-  fp: 'a new key takes its place: fingerprints of earlier tokens do not match those of new ones',
+  enc: 'a new key replaces it, and every value under the damaged one is lost',
+  fp: 'a new key replaces it: fingerprints of earlier tokens do not match those of new ones',
   idx:
-    'a new key takes its place: searches do not find earlier tokens by their indexes, and the audit log up to now is ' +
-    'vouched for as it was found',
+    'a new key replaces it: searches do not find earlier tokens by their indexes, and the audit log so far is ' +
+    'taken to be genuine',
 } as const satisfies Record<TenantKeyPurpose, string>
 
 function refuseDamage(damaged: readonly DamagedValue[]): void {
@@ -213,7 +213,7 @@ function refuseDamage(damaged: readonly DamagedValue[]): void {
   if (first === undefined) return
   throw new Error(
     `Cannot restore the backup: ${first.kind} ${first.id} of tenant ${first.tenantId} is damaged in it; ` +
-      '--skip-damaged restores everything else and lists what is lost',
+      '--skip-damaged restores everything else and lists the losses',
   )
 }
 

@@ -58,7 +58,7 @@ async function replaceRootKey(
   if (next === undefined) {
     throw new Error(
       `Cannot replace the root key: the service was started without root key ${id}. Set SYMBOLON_ROOT_KEY_NEXT_FILE ` +
-        'to the file of that key for each server, restart each, and run this again',
+        'to the file of that key for each server, restart each, and run this command again',
     )
   }
   await requireNextStart(opened, id)
@@ -70,14 +70,14 @@ async function replaceRootKey(
   report({ rootKey: next.id, wrapped })
 }
 
-/** Throws unless a start with the present settings would find the root key: its file may have changed since this start. */
+/** Throws unless a start with the present settings would find the root key: its file may have changed since the last start. */
 async function requireNextStart(
   { reopenRootKeys }: Pick<OpenWorld, 'reopenRootKeys'>,
   id: string,
 ): Promise<void> {
   const refusal = 'Cannot replace the root key: the next start of the service would fail'
   const reopened = await reopenRootKeys().catch((cause: unknown) => {
-    // The whole reason in the message, since that is all the command gets.
+    // The message holds the whole reason, since the command receives nothing else.
     throw new Error(`${refusal}: ${cause instanceof Error ? cause.message : String(cause)}`, {
       cause,
     })
@@ -85,6 +85,6 @@ async function requireNextStart(
   if (reopened.find(id) !== undefined) return
   throw new Error(
     `${refusal}: neither SYMBOLON_ROOT_KEY_FILE nor SYMBOLON_ROOT_KEY_NEXT_FILE, as the service has them, names a ` +
-      `file with root key ${id} any more. Put it back, restart the service and run this again`,
+      `file with root key ${id} any more. Put it back, restart the service and run this command again`,
   )
 }

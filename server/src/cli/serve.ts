@@ -41,7 +41,7 @@ import { within } from './within.ts'
 /**
  * `symbolon serve`: creates what is missing, listens, and stops gracefully on a signal.
  *
- * Listening comes last: a start that fails has accepted no connection, and none waits while a start takes long.
+ * Listens last, so that a start that fails accepts no connection, and none waits during a long start.
  */
 export const serve: RunCommand = async ({ flags, out }) => {
   const config = readConfig(flags)
@@ -129,7 +129,7 @@ async function prepareVault(
   }
   const next = config.rootKeyNextFile
   if (next !== null && !(await hasRootKey(next))) {
-    const hint = 'there is no such file: make it with symbolon keys create-root, and restart'
+    const hint = 'there is no such file: create it with symbolon keys create-root, and restart'
     world.log.warn('root_key_next_missing', { file: next, hint })
   }
   if ((await world.store.tenants.rootKeyCheck()) === null) {

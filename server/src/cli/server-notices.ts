@@ -6,7 +6,7 @@ import type { StoredNotice } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
 import type { OpenWorld } from './open-world.ts'
 
-/** A server's notice about itself, for others that share its database. */
+/** A server's notice about itself, for servers that share its database. */
 export interface ServerNotice {
   /** Host name and process id. */
   readonly name: string
@@ -15,8 +15,8 @@ export interface ServerNotice {
 }
 
 /**
- * Announces to servers that share the database which root keys this one holds: at once, every NOTICES_MS, and no more once the
- * returned function has been called. Rejects if the root key in use is not among them any more. Decision 0072.
+ * Announces to servers that share the database the root keys that this one holds: at once, and every NOTICES_MS until the returned
+ * function is called. Rejects if the root key in use is no longer among them. Decision 0072.
  */
 export async function announceServer({
   world,
@@ -31,11 +31,11 @@ export async function announceServer({
   }
   await announce()
   await removeOld(world)
-  // A replacement that did not see this notice yet may have been committed before it: then this start must fail.
+  // The root key may have been replaced just before this notice was committed: then this start must fail.
   const installed = await world.store.tenants.rootKeyCheck()
   if (installed !== null) keyProvider.follow(installed.id)
   await checkRootKey(world.store, keyProvider)
-  // A failure is that of a store that cannot be written, which others report; the next attempt follows.
+  // A failure means that the store cannot be written, which is reported elsewhere; the next attempt follows.
   const timer = setInterval(() => void announce().catch(() => {}), NOTICES_MS)
   return async () => {
     clearInterval(timer)
@@ -52,7 +52,7 @@ async function removeOld(world: Pick<World, 'clock' | 'store'>): Promise<void> {
   }
 }
 
-/** Throws unless every server that announced itself lately holds the root key: another would fail at its next start. */
+/** Throws unless every recently announced server holds the root key: a server without it would fail at its next start. */
 export async function requireHeldByServers(
   { clock, store }: Pick<World, 'clock' | 'store'>,
   rootKeyId: string,
@@ -67,8 +67,8 @@ export async function requireHeldByServers(
   const names = lacking.map((it) => it.name).join(', ')
   throw new Error(
     `Cannot replace the root key: these servers were started without root key ${rootKeyId}: ${names}. Set ` +
-      'SYMBOLON_ROOT_KEY_NEXT_FILE to the file of that key for each server, restart each, and run this again; a server ' +
-      `that was killed counts for ${SERVER_FORGOTTEN_MS / 1000} seconds`,
+      'SYMBOLON_ROOT_KEY_NEXT_FILE to the file of that key for each server, restart each, and run this command again; a ' +
+      `server that was killed counts as running for ${SERVER_FORGOTTEN_MS / 1000} seconds`,
   )
 }
 
@@ -87,7 +87,7 @@ export function parseServerNotice({ text }: Pick<StoredNotice, 'text'>): ServerN
 
 type CommittedChange = Parameters<World['store']['commit']>[1][number]
 
-/** A notice is of no tenant, but a commit is: any will do. Without tenants there are no keys to agree on. */
+/** A notice belongs to no tenant, but a commit needs one: any will do. Without tenants there are no keys to agree on. */
 async function commitNotice({ store }: Pick<World, 'store'>, change: CommittedChange) {
   const [tenantId] = await store.tenants.ids()
   if (tenantId !== undefined) await store.commit(tenantId, [change])

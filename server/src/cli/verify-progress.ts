@@ -7,14 +7,14 @@ import type { VerifyPoint } from '../integrity/verify-values.ts'
 import { ENVELOPE_TABLES } from '../ports/stored.ts'
 import { fileError } from './file-error.ts'
 
-/** A damaged value as it is reported; `tenant` is null for the root key check. */
+/** The name of a damaged value in reports; `tenant` is null for the root key check. */
 export interface DamageName {
   readonly tenant: string | null
   readonly kind: ValueKind
   readonly id: string
 }
 
-/** The vault, and the part of it, that a run verifies. */
+/** The vault that a run verifies, or the part of it. */
 export interface VerifyScope {
   readonly rootKey: string
   readonly tenant: string | undefined
@@ -41,7 +41,7 @@ const saved = z.object({
     .optional(),
 })
 
-/** How far a run of `symbolon verify` is; kept in a file, if there is one, so that another run can continue. */
+/** The progress of a run of `symbolon verify`; saved to a file, if one is given, so that another run can continue. */
 export class VerifyProgress {
   readonly #path: string | undefined
   readonly #scope: VerifyScope
@@ -49,7 +49,7 @@ export class VerifyProgress {
   readonly #damaged: DamageName[]
   #next: VerifyPoint | undefined
 
-  /** Reads the file, if it exists. Rejects with ConfigError if it is of another run. */
+  /** Reads the file, if it exists. Rejects with ConfigError if it belongs to another vault or tenant. */
   static async open(path: string | undefined, scope: VerifyScope): Promise<VerifyProgress> {
     const text = path === undefined ? null : await textOf(path)
     if (text === null) return new VerifyProgress(path, scope, { values: 0, damaged: [] })
@@ -59,7 +59,7 @@ export class VerifyProgress {
     }
     if (before.rootKey !== scope.rootKey || before.tenant !== scope.tenant) {
       throw new ConfigError(
-        `--resume is '${path}', which is of another vault or tenant: name another file, or remove it.`,
+        `--resume is '${path}', which belongs to another vault or tenant: name another file, or remove it.`,
       )
     }
     return new VerifyProgress(path, scope, before)
@@ -103,7 +103,7 @@ export class VerifyProgress {
     await rename(part, this.#path).catch(refuse)
   }
 
-  /** Removes the file: the next run begins at the start. */
+  /** Removes the file, so that the next run starts from the beginning. */
   async finish(): Promise<void> {
     if (this.#path !== undefined) await rm(this.#path, { force: true })
   }

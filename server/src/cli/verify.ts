@@ -18,8 +18,8 @@ import { VerifyProgress, type DamageName } from './verify-progress.ts'
 /**
  * `symbolon verify`: decrypts every value and names each that is damaged, by kind and internal id.
  *
- * Read-only; may run beside the service. With `--resume FILE`, an interrupted run continues where it was. Exits with 0 if every
- * value is readable, with 1 if one is damaged or the run cannot be finished.
+ * Read-only; may run beside the service. With `--resume FILE`, an interrupted run continues where it stopped. Exits with 0 if every
+ * value is readable, with 1 if one is damaged or the run cannot finish.
  */
 export const verify: RunCommand = async ({ flags, out, err }) => {
   const config = readConfig(flags)
@@ -70,7 +70,7 @@ export interface Verifying {
   readonly tenant: string | undefined
 }
 
-/** Yields each damaged value, and now and then a line that says how far it is. */
+/** Yields each damaged value, and a progress line every VERIFY_REPORT_MS. */
 export async function* findDamage(
   { tenants, rootKeys, installed, tenant }: Verifying,
   progress: VerifyProgress,
@@ -100,11 +100,11 @@ export async function* findDamage(
   }
 }
 
-/** Throws if the root key was replaced during the run: then the keys are intact, and wrapped by one that is not known here. */
+/** Throws if the root key was replaced during the run: the keys are then intact, but wrapped by a root key unknown here. */
 async function refuseReplaced(tenants: TenantReader, rootKeys: KeyProvider): Promise<void> {
   const installed = await tenants.rootKeyCheck()
   if (installed?.id === rootKeys.id) return
-  throw new Error('The root key was replaced meanwhile: verify again with the new one')
+  throw new Error('The root key was replaced meanwhile: run the command again with the new one')
 }
 
 export function nameOf({ tenantId, kind, id }: DamagedValue): DamageName {

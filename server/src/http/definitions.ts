@@ -129,7 +129,7 @@ export const unreadableDefinitionSchema = z
     description: 'An item of a list whose stored configuration is damaged.',
   })
 
-/** Renders who made and last changed a definition, and when. */
+/** Renders the author and the last editor of a definition, with the times. */
 export function renderAuthorship(definition: StoredDefinition): JsonObject {
   const { modifiedBy, modifiedAt } = definition
   return {

@@ -101,11 +101,11 @@ export interface Answer {
   readonly body?: Json
   /** Replaces `body`: sent as it is, with the content type in `headers`, by default JSON. */
   readonly text?: string
-  /** Like `text`, for content that is no text, or that is sent often and encoded once. */
+  /** Like `text`, for binary content, or for text that is sent often and encoded once. */
   readonly bytes?: Buffer
   /** Path of the created resource, for the Location header. */
   readonly location?: string
-  /** Additional headers, by lower-case name; an array is several of that name. */
+  /** Additional headers, by lower-case name; an array is sent as one header per element. */
   readonly headers?: Readonly<Record<string, string | readonly string[]>>
 }
 

@@ -10,7 +10,7 @@ const HOST = `127.${64 + ((process.pid >> 16) & 63)}.${(process.pid >> 8) & 255}
 const ADDRESS = { host: HOST, port: 4400, settings: 'X and Y' }
 
 describe('tryBinding()', () => {
-  test('never listens on the address, so that nobody can connect', async (t) => {
+  test('never listens on the address, so that no client can connect', async (t) => {
     const ports: unknown[] = []
     const channel = 'tracing:net.server.listen:asyncStart'
     const note = (message: unknown): void => {
@@ -19,7 +19,7 @@ describe('tryBinding()', () => {
     subscribe(channel, note)
     t.after(() => unsubscribe(channel, note))
     await tryBinding(ADDRESS, [{ ...ADDRESS, port: 4401 }])
-    // The other ends of the sockets that are bound.
+    // The peers of the bound sockets.
     assert.deepEqual(ports, [0, 0])
   })
 
@@ -32,14 +32,14 @@ describe('tryBinding()', () => {
     await once(server, 'close')
   })
 
-  test('rejects an address that is taken, as the first or another, and names its settings', async (t) => {
+  test('rejects an address that is taken, the first or another, and names its settings', async (t) => {
     const server = createServer().listen(ADDRESS.port, HOST)
     t.after(() => server.close())
     await once(server, 'listening')
     const message = `Cannot listen on ${HOST}, port 4400, as X and Y say`
     await assert.rejects(tryBinding(ADDRESS, []), { message })
     await assert.rejects(tryBinding({ ...ADDRESS, port: 4402 }, [ADDRESS]), { message })
-    // One that stands for all.
+    // A wildcard address.
     await assert.rejects(tryBinding({ ...ADDRESS, host: '0.0.0.0' }, []), /Cannot listen on 0/)
   })
 

@@ -12,7 +12,7 @@ import type { Server } from './server.ts'
 /**
  * Resolves with the port once connections are accepted. Port 0 asks for a free one.
  *
- * `onBound` learns the port before the first request is read: from then on the service has to know its own address.
+ * Calls `onBound` with the port before the first request is read: from then on the service must know its own address.
  */
 export async function listen(
   server: Server,
@@ -46,7 +46,7 @@ export interface ListenAddress {
  * Binds the addresses of listen() and `others`, then releases them. A start calls this before it creates anything: if it
  * fails to listen, it must leave no state, such as a key that was shown once.
  *
- * Never listens on them, so that connections made meanwhile are refused, as before. Throws the reason an address cannot be used.
+ * Never listens on them, so connections made meanwhile are refused, as before. Throws the reason if an address cannot be used.
  */
 export async function tryBinding(
   address: ListenAddress,
@@ -55,14 +55,14 @@ export async function tryBinding(
   const bound = await bindFamilies(address)
   for (const it of others) {
     const ip = await telling(it, bind(it.host, it.port))
-    // Two sockets that do not listen may share an address, so binding both shows no conflict.
+    // Two sockets that do not listen may share an address, so binding both does not reveal a conflict.
     if (it.port === 0 || it.port !== address.port || !bound.some((own) => overlap(own, ip)))
       continue
     await telling(it, Promise.reject(new Error('the service itself listens there')))
   }
 }
 
-/** Returns the IP addresses. */
+/** Binds every address of `address`, and returns them as IP addresses. */
 async function bindFamilies(address: ListenAddress): Promise<string[]> {
   const { host, port } = address
   if (host !== 'localhost') return [await telling(address, bind(host, port))]
@@ -76,13 +76,13 @@ function overlap(a: string, b: string): boolean {
   return a === b || a in LOOPBACK_OF || b in LOOPBACK_OF
 }
 
-/** By the address that stands for all. */
+/** Loopback addresses, by the wildcard address of their family. */
 const LOOPBACK_OF: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
 /**
  * Binds a socket to the address and releases it; resolves with the IP address of `host`.
  *
- * Node binds only what listens or connects. This socket connects to a listener of our own, on another port.
+ * Node binds only sockets that listen or connect. This one connects to a listener of our own, on another port.
  */
 async function bind(host: string, port: number): Promise<string> {
   const { address: ip } = await lookup(host)

@@ -100,7 +100,7 @@ function send(
   logRequest(world, request, reply)
 }
 
-/** Returns the name and value, alternating, of each header of that name. */
+/** Returns names and values, alternating, with one pair per value. */
 function fieldsOf([name, value]: [name: string, value: string | readonly string[]]): string[] {
   return [value].flat().flatMap((it) => [name, it])
 }

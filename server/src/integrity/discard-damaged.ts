@@ -1,4 +1,4 @@
-/** Takes damaged values out of a vault that no service uses, so that everything else in it works as before. */
+/** Removes damaged values from a vault that no service uses, so that everything else in it works as before. */
 import { auditEventsOf } from '../access/audit-events.ts'
 import { makeRootKeyCheck } from '../access/root-key-check.ts'
 import { statementOf } from '../audit/checkpoint.ts'
@@ -15,7 +15,7 @@ import { newSecret, withSecret } from '../reactors/callbacks/secrets.ts'
 
 type DiscardWorld = Pick<World, 'clock' | 'random' | 'keyring' | 'store'>
 
-/** A tenant key that was replaced, because it could not be unwrapped. */
+/** A tenant key that was replaced because it could not be unwrapped. */
 export interface ReplacedKey {
   readonly tenantId: string
   readonly purpose: TenantKeyPurpose
@@ -23,8 +23,8 @@ export interface ReplacedKey {
 }
 
 /**
- * Replaces every tenant key that cannot be unwrapped by a new one. Returns the keys replaced:
- * envelopes under them are lost, or fingerprints, or search indexes and the proofs of audit checkpoints.
+ * Replaces every tenant key that cannot be unwrapped with a new one. Returns the replaced keys: by purpose, their envelopes are
+ * lost, their fingerprints, or their search indexes and proofs of audit checkpoints.
  */
 export async function replaceDamagedKeys(
   world: Pick<World, 'clock' | 'store' | 'keyring'>,
@@ -72,11 +72,11 @@ async function renewCheckpoint(
 }
 
 /**
- * Removes a damaged value with as little else as possible, and returns what that means, as a sentence for the operator:
+ * Removes a damaged value and as little else as possible, and returns the effect as text for the operator:
  *
  *  - a token, proxy, reactor or job is deleted; of a card, only the security code if that alone is damaged;
  *  - a pending change is dropped with its transaction, which must not be committed in part;
- *  - a remembered response becomes an error, so that its request is still not done twice;
+ *  - a remembered response becomes an error, so that its request is still not carried out twice;
  *  - callback secrets are replaced.
  */
 export async function discardDamaged(
@@ -114,7 +114,7 @@ async function discardToken(
   { id, row, part }: StoredEnvelope,
 ): Promise<string> {
   const { store } = world
-  // An open transaction that changed or made the token would lock it, or hide it.
+  // An open transaction that changed or created the token would lock or hide it.
   const holder = await store.transactions.holderOf(tenantId, row)
   if (holder !== null) await end(world, tenantId, holder)
   const [token] = await store.tokens.find(tenantId, [id])
@@ -135,7 +135,7 @@ async function discardToken(
   await mustCommit(world, tenantId, [change])
   const also = holder === null ? '' : ', and a transaction that had changed it is rolled back'
   return part === 'cvc'
-    ? `the security code is removed, the rest of the card is kept${also}`
+    ? `the security code is removed, and the rest of the card is kept${also}`
     : `the token is deleted${also}`
 }
 
@@ -146,7 +146,7 @@ async function rollBack(
 ): Promise<string> {
   const holder = await world.store.transactions.holderOf(tenantId, internalId)
   if (holder !== null) await end(world, tenantId, holder)
-  return 'the transaction that changed the token is rolled back, the token is as it was before'
+  return 'the transaction that changed the token is rolled back, and the token is as it was before'
 }
 
 /** Ends an open transaction: rolls it back, or marks it as expired if its time is over. */
@@ -174,7 +174,7 @@ async function replaceAnswer(
   await mustCommit(world, tenantId, [
     { kind: 'renew-envelopes', envelopes: [{ ...damaged, renewed }] },
   ])
-  return 'a repetition of its request is answered value_unreadable'
+  return 'repetitions of its request get value_unreadable'
 }
 
 async function discardJob(world: DiscardWorld, tenantId: string, id: string): Promise<string> {
@@ -211,5 +211,5 @@ async function mustCommit(
 /** Stands in the audit log in place of a request's trace id. */
 const RESTORE_TRACE = 'restore'
 
-/** Before any expiry: no token is too old to be changed. */
+/** Before any expiry, so that no token counts as expired. */
 const AT_ANY_TIME = 0

@@ -15,7 +15,7 @@ const TENANT = '01945d00-0000-4000-8000-00000000000a'
 const OTHER = '01945d00-0000-4000-8000-00000000000b'
 
 describe('verifyValues()', () => {
-  test('does not report a value that was replaced between reading and opening it', async () => {
+  test('does not report a value that was replaced between reading and decrypting it', async () => {
     const vault = await vaultOf([3])
     const [first] = vault.rows
     let reads = 0
@@ -29,7 +29,7 @@ describe('verifyValues()', () => {
     assert.ok(reads > 1)
   })
 
-  test('does not report a value that was deleted between reading and opening it', async () => {
+  test('does not report a value that was deleted between reading and decrypting it', async () => {
     const vault = await vaultOf([3])
     let reads = 0
     vault.onRead = (found) => {
@@ -39,7 +39,7 @@ describe('verifyValues()', () => {
     assert.deepEqual(damagedIn(await all(vault)), [])
   })
 
-  test('reports a value that is damaged whenever it is read, and counts all', async () => {
+  test('reports a value that is damaged at every reading, and counts all values', async () => {
     const vault = await vaultOf([3])
     vault.onRead = (found) =>
       found.map((it, n) => (n === 1 ? { ...it, envelope: flipped(it.envelope) } : it))
@@ -52,7 +52,7 @@ describe('verifyValues()', () => {
     )
   })
 
-  test('continues where any step ended: every value is verified once', async () => {
+  test('continues after any step: every value is verified once', async () => {
     const vault = await vaultOf([2, 1])
     const whole = await all(vault)
     for (let n = 1; n < whole.length; n++) {

@@ -1,4 +1,4 @@
-/** Decrypts every value of a vault, to find the damaged ones before somebody needs them. Changes nothing. */
+/** Decrypts every value of a vault, to find damaged ones before a request needs them. Changes nothing. */
 import type { ValueKind, ValueName } from '../base/unreadable-value.ts'
 import { sealContextOf } from '../key-rotation/seal-context.ts'
 import { UnreadableKey } from '../ports/key-provider.ts'
@@ -13,7 +13,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { EnvelopeStretch, Envelopes, TenantReader } from '../ports/store.ts'
 import { ENVELOPE_TABLES, type EnvelopeCursor, type StoredEnvelope } from '../ports/stored.ts'
 
-/** The parts of a vault that are read. */
+/** The parts of a vault that a verification reads. */
 export interface ReadableVault {
   readonly clock: Pick<Clock, 'yield'>
   readonly keyring: Pick<Keyring, 'open'> & Pick<KeyRepair, 'isReadable'>
@@ -21,7 +21,7 @@ export interface ReadableVault {
 }
 
 export interface VerifyOptions {
-  /** All values, or the first ones of each table. */
+  /** All values, or the first values of each table. */
   readonly depth: 'all' | 'samples'
   /** Only this tenant. */
   readonly tenantId?: string | undefined
@@ -50,8 +50,8 @@ export interface DamagedValue extends ValueName {
 }
 
 /**
- * Yields after each chunk. Other processes may write meanwhile: a value that does not open is read again first, because it or its
- * key may just have been replaced.
+ * Yields after each chunk. Other processes may write meanwhile: an envelope that does not open is read a second time, because it or
+ * its key may just have been replaced.
  */
 export async function* verifyValues(
   vault: ReadableVault,
@@ -136,13 +136,13 @@ async function readAgain(
   return found
 }
 
-/** Null if none of the tenant's keys is readable, so that none of its values is. */
+/** Returns null if none of the tenant's keys, and so none of its values, is readable. */
 async function openKeys(vault: ReadableVault, tenantId: string): Promise<TenantKeys | null> {
   try {
     return await vault.keyring.open(tenantId)
   } catch (error) {
     if (error instanceof UnreadableKey) return null
-    // Its keys went with the tenant, and no one needs its values.
+    // The tenant was deleted with its keys, and its values are not needed.
     if ((await vault.store.tenants.find(tenantId)) === null) return null
     throw error
   }
@@ -211,7 +211,7 @@ const LAST: EnvelopeCursor = {
   table: 'callback_secrets',
   row: 'ffffffff-ffff-ffff-ffff-ffffffffffff',
 }
-/** No envelope begins with this, however damaged: a short prefix could be one that a flipped bit made. */
+/** No envelope begins with this, however damaged: a flipped bit could produce a shorter prefix. */
 const NO_KEY_ID = new Uint8Array(64).fill(0xff)
 const VALUES_AT_ONCE = 1000
 /** A suspect that is in none of them was deleted. */

@@ -118,11 +118,11 @@ export type Change =
   | KeyChange
   | NoticeChange
 
-/** Changes of the notices that processes which use the store leave each other. */
+/** Changes of notices between the processes that use the store. */
 export type NoticeChange =
-  /** In place of the one with its id, if there is one. */
+  /** Replaces a notice with the same id. */
   | { readonly kind: 'put-notice'; readonly notice: StoredNotice }
-  /** There may be none with this id. */
+  /** Does nothing if there is no notice with this id. */
   | { readonly kind: 'remove-notice'; readonly id: string }
 
 /** Changes of keys, and of the envelopes sealed under them. Decisions 0037, 0044. */

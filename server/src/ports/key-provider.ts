@@ -10,13 +10,13 @@ export interface KeyProvider {
   wrap(key: Uint8Array, context: readonly string[]): Promise<Uint8Array>
 
   /**
-   * Rejects with UnreadableKey if `wrapped` was made under another root key, for another context, or was altered; with any other
-   * error if the provider cannot tell now.
+   * Rejects with UnreadableKey if `wrapped` was made under another root key or for another context, or was altered; with another
+   * error if the provider is unavailable.
    */
   unwrap(wrapped: Uint8Array, context: readonly string[]): Promise<Uint8Array>
 }
 
-/** A wrapped key cannot be unwrapped, however often it is tried. */
+/** A wrapped key cannot be unwrapped; retrying does not help. */
 export class UnreadableKey extends Error {
   override readonly name = 'UnreadableKey'
 }

@@ -14,8 +14,8 @@ export interface Keyring {
   /**
    * Returns the tenant's keys, from the cache after the first time.
    *
-   * Rejects if the tenant has none or the key provider cannot unwrap them. If it can unwrap some and the others are damaged, only
-   * calls that need a damaged key throw.
+   * Rejects if the tenant has none or the key provider cannot unwrap any. If only some are damaged, only calls that need a damaged
+   * key throw.
    */
   open(tenantId: string): TenantKeys | Promise<TenantKeys>
 
@@ -42,9 +42,9 @@ export interface KeyMaker {
   rewrap(tenantId: string, key: WrappedTenantKey, to: KeyProvider): Promise<WrappedTenantKey>
 }
 
-/** Finds damaged keys and makes others in their place. Nothing is stored. */
+/** Finds damaged keys and makes replacements. Stores nothing. */
 export interface KeyRepair {
-  /** Whether the key can be unwrapped. Rejects if the key provider cannot tell now. */
+  /** Whether the key can be unwrapped. Rejects if the key provider is unavailable. */
   isReadable(tenantId: string, key: WrappedTenantKey): Promise<boolean>
 
   /** Makes a new key of the purpose and version of `damaged`. */
@@ -68,8 +68,8 @@ export interface RenewingKeys {
 
 export interface TenantKeys {
   /**
-   * Returns an envelope that only this tenant's keys open, and only for the same context. Throws UnreadableValue if the key to seal
-   * under is damaged: never falls back to an older one.
+   * Returns an envelope that only this tenant's keys open, and only for the same context. Throws UnreadableValue if a data
+   * key is damaged: never falls back to an older one.
    */
   seal(context: SealContext, plaintext: Sensitive<string>): Uint8Array
 

@@ -1,4 +1,4 @@
-/** There is no vault where one must exist: its message says what was looked for, and where. Nothing was made. */
+/** A required vault does not exist. The message says what was looked for, and where. Nothing was created. */
 export class NoVault extends Error {
   override readonly name = 'NoVault'
 }

@@ -79,7 +79,7 @@ export interface ThrownError {
   readonly errors: Json
   readonly headers: Json
   readonly body: Json
-  /** In place of `body` if that is bytes, in base64. */
+  /** Replaces a `body` of bytes, in base64; null for any other. */
   readonly bytes: Json
 }
 

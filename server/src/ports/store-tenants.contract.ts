@@ -43,7 +43,7 @@ export function tenantContract(name: string, open: Open): void {
       assert.deepEqual(await store.tenants.keys(uuid(2)), [])
     })
 
-    test('notices are listed oldest first, replaced by id, removed, and left by no commit that failed', async (t) => {
+    test('notices are listed oldest first, replaced by id, removed, and unchanged by a failed commit', async (t) => {
       const store = await opened(t, open)
       assert.deepEqual(await store.tenants.notices(), [])
       const notice = (n: number, at: number, text = `{"n":${n}}`): StoredNotice => {

@@ -48,7 +48,7 @@ export function transactionContract(name: string, open: Open): void {
       assert.deepEqual(await store.commit(OTHER, [end(7, 'expired', LATE)]), NOT_OPEN)
     })
 
-    test('one that made, changed or deleted a token is found by the token, until it ends', async (t) => {
+    test('holderOf() finds the one that created, changed or deleted a token, until it ends', async (t) => {
       const store = await opened(t, open)
       const holders = async () =>
         await Promise.all(

@@ -89,7 +89,7 @@ export interface TenantReader {
    * to ENVELOPE_BYTES_AT_ONCE.
    */
   envelopes(tenantId: string, stretch: EnvelopeStretch): Promise<Envelopes>
-  /** The notices that processes which use this store left each other, oldest first. */
+  /** The notices between the processes that use this store, oldest first. */
   notices(): Promise<StoredNotice[]>
   /** The deleted tenants that `clear-tenant` has not finished. */
   deleted(): Promise<DeletedTenant[]>
@@ -171,7 +171,7 @@ export interface TokenReader {
 export interface TransactionReader {
   /** A transaction past its end is returned in its last state: `open`, until a commit or a sweep marks it. */
   find(tenantId: string, id: string): Promise<StoredTransaction | null>
-  /** The open transaction that made the token with this internal id, or changed or deleted it; null if there is none. */
+  /** The open transaction that created, changed or deleted the token with this internal id; null if there is none. */
   holderOf(tenantId: string, internalId: string): Promise<StoredTransaction | null>
 }
 

@@ -222,11 +222,11 @@ export interface EnvelopeCursor {
   readonly table: EnvelopeTable
   readonly row: string
 }
-/** Left by one process for others that use the same store; belongs to no tenant. */
+/** A message from one process to others that use the same store. Belongs to no tenant. */
 export interface StoredNotice {
   readonly id: string
   /** JSON without secrets. */
   readonly text: string
-  /** Epoch milliseconds, by the clock of the process that left it. */
+  /** Epoch milliseconds, by the clock of the process that wrote it. */
   readonly at: number
 }

@@ -19,7 +19,7 @@ interface ReactorUpdate extends ReactorSettings {
 }
 
 /**
- * Replaces everything of a reactor, and returns it; omitted members are reset. Repairs a reactor whose configuration is damaged.
+ * Replaces all members of a reactor, and returns it; omitted members are reset. Repairs a reactor whose configuration is damaged.
  *
  * Throws `permission_missing`, `reactor_not_found`, `body_invalid`, `reactor_busy`, and what commit() throws.
  */
@@ -57,7 +57,7 @@ interface ReactorUpdater<Before extends OpenReactor | null> {
   readonly answer: (reactor: StoredReactor) => Promise<Answer>
 }
 
-/** Null if its configuration is damaged: replacing the reactor is how to repair that. */
+/** Returns null if its configuration is damaged, so that replacing the reactor repairs it. */
 async function openUnlessDamaged(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
   context: RequestContext,

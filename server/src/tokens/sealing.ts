@@ -49,8 +49,8 @@ export function withoutShortLived(draft: Draft): Draft {
  * Opens the token `grant` was given for; a short-lived member past its hour is absent.
  *
  * A grant for this token carries its decision, and every decision reaches the audit log: data opened here is logged before
- * it is shown. Throws `value_unreadable` if the token is damaged or was tampered with, and any error if the grant is for
- * something else.
+ * it is shown. Throws `value_unreadable` if the token is damaged or was tampered with, and another error if the grant is
+ * for something else.
  */
 export function openData(
   keys: TenantKeys,

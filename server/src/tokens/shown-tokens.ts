@@ -32,8 +32,8 @@ export interface Showing {
 }
 
 /**
- * Returns the tokens of a list as `permission` lets the caller see them, in the same order. A damaged token is shown without data, as
- * unreadable, so that it does not hide the others; the log names it.
+ * Returns the tokens of a list as `permission` lets the caller see them, in the same order. Shows a damaged token as unreadable,
+ * without data, so that it does not hide the others, and logs its name.
  *
  * Throws `permission_missing`.
  */

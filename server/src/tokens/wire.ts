@@ -320,7 +320,7 @@ export interface RenderOptions {
   readonly privacy: boolean
   /** Undefined leaves `_extras` out. */
   readonly deduplicated: boolean | undefined
-  /** Whether its data is damaged; shown in `_extras`. */
+  /** Whether the token's data is damaged; shown in `_extras`. */
   readonly unreadable?: boolean
 }
 

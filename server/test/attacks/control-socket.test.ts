@@ -1,6 +1,6 @@
 /**
- * The control socket: its commands replace keys, and create management keys. A tenant's code and proxied requests must not
- * reach it, even if they know its path.
+ * The control socket, whose commands replace keys and create management keys. A tenant's code and proxied requests must not reach
+ * it, even if they know its path.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -28,7 +28,7 @@ const socket = createServer((it) => {
 }).listen(path)
 await once(socket, 'listening')
 
-// As generous as an operator can be.
+// The most permissive settings.
 const allow = ['0.0.0.0/0', '::/0', 'localhost', 'unix'].map((it) => parseDestination(it)!)
 const egress = new UndiciEgress({ allow, extraAuthorities: [] })
 const runner = await JailRunner.open({
@@ -95,7 +95,7 @@ describe('a reactor that knows the path of the control socket', () => {
   }
 })
 
-test('the egress gateway takes no URL for the path of a socket', async () => {
+test('the egress gateway treats no URL as the path of a socket', async () => {
   const urls = [
     `unix://${path}`,
     `unix:${path}`,
@@ -111,7 +111,7 @@ test('the egress gateway takes no URL for the path of a socket', async () => {
   assert.equal(connections, 0)
 })
 
-test('the control socket takes no HTTP request for an order, whatever its body', async (t) => {
+test('the control socket treats no HTTP request as an order, whatever its body', async (t) => {
   const own = temporaryFolder(t)
   const orders: unknown[] = []
   const listening = await takeOrders(own, async (order) => void orders.push(order))

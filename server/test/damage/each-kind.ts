@@ -1,4 +1,4 @@
-/** A vault in a data folder with at least one encrypted value of each kind, to be damaged. */
+/** A vault in a data folder with at least one encrypted value of each kind, for tests that damage it. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -91,8 +91,8 @@ const COLUMNS: Readonly<Record<ValueKind, { table: string; column: string }>> = 
 export const VALUE_KINDS = Object.keys(COLUMNS) as readonly ValueKind[]
 
 /**
- * Flips a bit of one value of this kind of the tenant, in the database file itself; `at` chooses the byte, as a share of the
- * value. `purpose` is that of a tenant key.
+ * Flips a bit in one of the tenant's values of this kind, in the database file itself. `at` selects the byte, as a fraction of the
+ * value; `purpose` selects a tenant key.
  */
 export function flipBit(
   { folder, tenantId }: Pick<EachKindVault, 'folder' | 'tenantId'>,

@@ -17,7 +17,7 @@ describe('docs/operate/doctor.md', () => {
     assert.deepEqual(Object.fromEntries(written), Object.fromEntries(checks))
   })
 
-  test('shows what a new vault gets', async (t) => {
+  test('shows the output for a new vault', async (t) => {
     const folder = temporaryFolder(t)
     assert.equal((await runSymbolon(['init'], {}, folder)).status, 0)
     const { out } = await runSymbolon(['doctor'], {}, folder)

@@ -1,4 +1,4 @@
-/** Data folders and keys that are wrong: each is named, and its remedy works. */
+/** Data folders and keys with problems: doctor reports each, and its remedy works. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import {
@@ -33,7 +33,7 @@ import {
 const original = await stoppedVault({ after })
 const freshCopy = (t: TestContext): StoppedVault => copyOf(t, original)
 
-/** Runs the last command that a remedy names, in a shell, as an operator pastes it. */
+/** Runs the last command in a remedy in a shell, as an operator would paste it. */
 function follow(remedy: string): void {
   const [, command] = /^.*\b[Rr]un ((?:chmod|rm) .+)\.$/.exec(remedy)!
   const { status, stderr } = spawnSync('/bin/sh', ['-c', command!], { encoding: 'utf8' })
@@ -41,7 +41,7 @@ function follow(remedy: string): void {
 }
 
 describe('symbolon doctor on a data folder', () => {
-  test('folder-permissions: finds a folder that others may read', async (t) => {
+  test('folder-permissions: finds a folder that other users may read', async (t) => {
     const { folder, variables } = freshCopy(t)
     chmodSync(folder, 0o755)
     follow(assertFound(await examine({ variables }), 'folder-permissions', 'failed', /chmod 0700/))
@@ -69,14 +69,14 @@ describe('symbolon doctor on a data folder', () => {
     assertOk(await examine({ variables, machine: { user: uid } }), 'folder-permissions')
   })
 
-  test('folder-permissions: finds a folder above it that everyone may write to', async (t) => {
+  test('folder-permissions: finds a world-writable parent folder', async (t) => {
     const { home, variables } = freshCopy(t)
     chmodSync(home, 0o777)
     follow(assertFound(await examine({ variables }), 'folder-permissions', 'failed', /chmod o-w/))
     assertOk(await examine({ variables }), 'folder-permissions')
   })
 
-  test('file-permissions: finds a database that others may read', async (t) => {
+  test('file-permissions: finds a database that other users may read', async (t) => {
     const { folder, variables } = freshCopy(t)
     chmodSync(join(folder, 'symbolon.db'), 0o644)
     follow(
@@ -122,7 +122,7 @@ describe('symbolon doctor on a data folder', () => {
 })
 
 describe('symbolon doctor on keys', () => {
-  /** Breaks the root key file, finds the check failed, restores the file as the remedy says, and finds it fine. */
+  /** Breaks the root key file, expects the check to fail, restores the file as the remedy says, and expects it to pass. */
   async function breakRootKey(
     t: TestContext,
     harm: (file: string) => void,
@@ -154,7 +154,7 @@ describe('symbolon doctor on keys', () => {
     await breakRootKey(t, truncate, 'root-key-file', /Restore .* 32 bytes/)
   })
 
-  test('root-key-file: finds one that others may read', async (t) => {
+  test('root-key-file: finds one that other users may read', async (t) => {
     await breakRootKey(t, (it) => chmodSync(it, 0o644), 'root-key-file', /^Run chmod 0400/)
   })
 
@@ -234,7 +234,7 @@ describe('symbolon doctor on keys', () => {
     assertOk(followed, 'root-key-file', 'root-key', 'tenant-keys')
   })
 
-  test('next-root-key: finds one that is given and was not switched to', async (t) => {
+  test('next-root-key: finds one that is configured but not in use', async (t) => {
     const { home, variables } = freshCopy(t)
     const next = join(home, 'next.key')
     writeFileSync(next, Buffer.alloc(32, 9), { mode: 0o400 })
@@ -248,7 +248,7 @@ describe('symbolon doctor on keys', () => {
     assert.ok(!(await examine({ variables })).has('next-root-key'))
   })
 
-  test('tenant-keys: finds that no tenant is left, until one is made', async (t) => {
+  test('tenant-keys: finds that no tenant is left, until one is created', async (t) => {
     const { folder, apiKey, variables } = freshCopy(t)
     const service = await startVault(folder, variables)
     const deleted = await fetch(`${service.url}/tenants/self`, {
@@ -262,7 +262,7 @@ describe('symbolon doctor on keys', () => {
     assertOk(await examine({ variables }), 'tenant-keys', 'audit-chain')
   })
 
-  test('tenant-keys: finds keys that were damaged, which a backup has as they were', async (t) => {
+  test('tenant-keys: finds damaged keys, which a backup still has intact', async (t) => {
     const vault = freshCopy(t)
     const restore = await backedUp(vault)
     const db = new DatabaseSync(join(vault.folder, 'symbolon.db'))

@@ -1,4 +1,4 @@
-/** Databases in a file that are wrong: each is named, and its remedy works. */
+/** SQLite databases with problems: doctor reports each, and its remedy works. */
 import assert from 'node:assert/strict'
 import {
   closeSync,
@@ -29,7 +29,7 @@ import {
 /** Tests break copies of it. */
 const original = await stoppedVault({ after })
 
-/** Breaks a copy, finds the check failed, restores a backup as the remedy says, and finds the check fine. */
+/** Breaks a copy, expects the check to fail, restores a backup as the remedy says, and expects the check to pass. */
 async function breakAndRestore(
   t: TestContext,
   harm: (vault: StoppedVault) => void,
@@ -96,11 +96,11 @@ describe('symbolon doctor on a database', () => {
     await breakAndRestore(t, (it) => overwrite(it, 5 * 4096, 4096), 'integrity')
   })
 
-  test('database: finds a file that is no database any more', async (t) => {
+  test('database: finds a file that is no longer a database', async (t) => {
     await breakAndRestore(t, (it) => overwrite(it, 0, 4096), 'database')
   })
 
-  test('database: finds a file that was cut short', async (t) => {
+  test('database: finds a truncated file', async (t) => {
     const cut = ({ folder }: StoppedVault): void => {
       const path = join(folder, 'symbolon.db')
       truncateSync(path, statSync(path).size / 2)
@@ -125,7 +125,7 @@ describe('symbolon doctor on a database', () => {
     assertOk(await examine({ variables }), 'database', 'integrity', 'tenant-keys')
   })
 
-  test('write-ahead-log: finds one that has grown, which the next start copies', async (t) => {
+  test('write-ahead-log: finds one that has grown, which the next start checkpoints', async (t) => {
     const { folder, variables } = copyOf(t, original)
     const service = await startVault(folder, variables)
     await service.stop('SIGKILL')

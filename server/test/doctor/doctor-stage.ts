@@ -1,4 +1,4 @@
-/** Breaks a vault, asks `symbolon doctor`, follows its remedy, and asks again. */
+/** Breaks a vault, runs `symbolon doctor`, follows its remedy, and runs it again. */
 import assert from 'node:assert/strict'
 import { cpSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ import { runSymbolon, temporaryFolder } from '../kit/running-vault.ts'
 export type SettingVariables = Readonly<Record<string, string>>
 
 export interface StoppedVault {
-  /** Holds the data folder, and what a test puts beside it. */
+  /** Contains the data folder, and anything that a test puts beside it. */
   readonly home: string
   readonly folder: string
   readonly variables: SettingVariables
@@ -23,7 +23,7 @@ export interface StoppedVault {
 
 type TestScope = Parameters<typeof temporaryFolder>[0]
 
-/** Creates a vault as an operator does who keeps the root key elsewhere: no check has anything to say about it. */
+/** Creates a vault with the root key kept elsewhere, so that every check passes. */
 export async function stoppedVault(t: TestScope): Promise<StoppedVault> {
   const home = temporaryFolder(t)
   const folder = join(home, 'data')
@@ -46,7 +46,7 @@ export interface Examined {
   readonly variables: SettingVariables
   readonly machine?: Partial<HostMachine>
   readonly bubblewrap?: string
-  /** Tests the sandbox too, which takes longer than everything else. */
+  /** Also tests the sandbox, which takes longer than everything else. */
   readonly sandbox?: true
 }
 
@@ -71,7 +71,7 @@ export async function examine(input: Examined): Promise<Map<string, CheckResult>
   return new Map(results.map((it) => [it.name, it]))
 }
 
-/** Replaces every deadline: a busy machine is no finding of these tests. */
+/** Replaces every deadline, so that a busy machine does not fail these tests. */
 const PATIENCE_MS = 10 * 60_000
 
 /** Asserts that one check has this status and a remedy that matches, and returns the remedy. */
@@ -87,7 +87,7 @@ export function assertFound(
   return found.remedy!
 }
 
-/** Asserts that no other check fails: one cause is reported once, and what depends on it is skipped. */
+/** Asserts that no other check fails: a cause is reported once, and checks that depend on it are skipped. */
 export function assertAlone(results: Map<string, CheckResult>, name: string): void {
   const failures = [...results.values()].filter((it) => it.status === 'failed')
   assert.deepEqual(
@@ -110,15 +110,15 @@ export function assertHealthy(results: Map<string, CheckResult>): void {
   assertOk(results, ...names)
 }
 
-/** Checks whose result depends on the machine that runs the tests. */
+/** Checks whose result depends on the test machine. */
 const OF_THE_MACHINE = new Set(['file-system', 'memory', 'open-files', 'disk-space', 'inodes'])
 
-/** Asks until the answer is yes: how long that takes is up to the machine. */
+/** Repeats until the answer is yes, however long that takes on this machine. */
 export async function until(condition: () => Promise<boolean>): Promise<void> {
   while (!(await condition())) await sleep(20)
 }
 
-/** The output of `symbolon doctor --json` as an operator gets it. */
+/** Runs `symbolon doctor --json` as an operator would, and returns its output. */
 export interface Reported {
   readonly exitCode: number | null
   readonly status: CheckStatus
@@ -159,7 +159,7 @@ export async function backedUp({
   }
 }
 
-/** Copies a stopped vault, so that tests can break copies of one; to a path that a shell takes only in quotes. */
+/** Copies a stopped vault, so that tests can break the copy; to a path that must be quoted in a shell. */
 export function copyOf(t: TestScope, { folder, home, apiKey }: StoppedVault): StoppedVault {
   const copy = join(temporaryFolder(t), "it's a copy")
   mkdirSync(copy)

@@ -9,7 +9,7 @@ import { readConfig } from '../../src/config.ts'
 import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
 import { assertHealthy, examine, runDoctor, stoppedVault, variablesOf } from './doctor-stage.ts'
 
-/** Names, sizes, modes and times of change of everything in a folder, and hashes of the content. */
+/** Returns names, sizes, modes, change times and content hashes of everything in a folder. */
 function stateOf(folder: string): unknown {
   return readdirSync(folder).map((name) => {
     const path = join(folder, name)
@@ -28,7 +28,7 @@ describe('symbolon doctor on a healthy vault', () => {
     assert.ok(!readdirSync(vault.folder).some((it) => /-(?:wal|shm)$/.test(it)))
   })
 
-  test('finds nothing wrong beside a running service, which goes on serving', async (t) => {
+  test('finds nothing wrong beside a running service, which keeps serving', async (t) => {
     const home = temporaryFolder(t)
     const variables = variablesOf(home)
     const service = await startVault(join(home, 'data'), variables)
@@ -42,7 +42,7 @@ describe('symbolon doctor on a healthy vault', () => {
     assert.equal(ready.status, 200)
   })
 
-  test('reads what a killed service has left, and leaves it as it is for the next start', async (t) => {
+  test('reads the files of a killed service, and leaves them unchanged for the next start', async (t) => {
     const home = temporaryFolder(t)
     const variables = variablesOf(home)
     const service = await startVault(join(home, 'data'), variables)
@@ -97,7 +97,7 @@ describe('symbolon doctor on a healthy vault', () => {
     })
   }
 
-  test('creates nothing before the first start, and fails nothing', async (t) => {
+  test('creates nothing and fails no check before the first start', async (t) => {
     const home = temporaryFolder(t)
     const results = await examine({ variables: variablesOf(home) })
     assert.ok([...results.values()].every((it) => it.status !== 'failed'))
@@ -105,7 +105,7 @@ describe('symbolon doctor on a healthy vault', () => {
     assert.deepEqual(readdirSync(home), [])
   })
 
-  test('warns of nothing but the place of the root key in a vault of a first try', async (t) => {
+  test('warns only about the place of the root key in a vault with default settings', async (t) => {
     const folder = join(temporaryFolder(t), 'data')
     const variables = { SYMBOLON_DATA_DIR: folder }
     assert.equal((await runSymbolon(['init'], variables)).status, 0)
@@ -117,7 +117,7 @@ describe('symbolon doctor on a healthy vault', () => {
 })
 
 describe('the output of symbolon doctor', () => {
-  test('is lines with problems first and a summary last, or one JSON object', async (t) => {
+  test('is text with problems first and a summary last, or one JSON object', async (t) => {
     const folder = join(temporaryFolder(t), 'data')
     const variables = { SYMBOLON_DATA_DIR: folder }
     assert.equal((await runSymbolon(['init'], variables)).status, 0)
@@ -142,7 +142,7 @@ describe('the output of symbolon doctor', () => {
     assert.equal(checks.get('root-key')!.remedy, null)
   })
 
-  test('ends with 1 if a check fails, and with --strict if one warns', async (t) => {
+  test('exits with 1 if a check fails, or with --strict if one warns', async (t) => {
     const folder = join(temporaryFolder(t), 'data')
     const variables = { SYMBOLON_DATA_DIR: folder }
     assert.equal((await runSymbolon(['init'], variables)).status, 0)

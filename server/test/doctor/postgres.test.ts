@@ -1,4 +1,4 @@
-/** PostgreSQL databases that are wrong: each is named, and the SQL of its remedy works. */
+/** PostgreSQL databases with problems: doctor reports each, and the SQL in its remedy works. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync } from 'node:fs'
@@ -20,7 +20,7 @@ import {
   type SettingVariables,
 } from './doctor-stage.ts'
 
-// Of its own, and durable: the one that tests share has fsync off, which is a finding.
+// A durable server of its own: the shared test server has fsync off, which is a finding.
 const cluster = await startCluster({ durable: true })
 after(() => cluster.stop())
 
@@ -59,7 +59,7 @@ function addressOf(database: string): string {
   return address.href
 }
 
-/** Runs statements one by one: some of them must not be in a transaction with others. */
+/** Runs statements one by one: some must not run in a transaction with others. */
 async function execute(url: string, statements: string): Promise<void> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -77,7 +77,7 @@ function sqlOf(remedy: string): string {
 
 const asked = new Set<string>()
 
-/** Breaks the shared vault with SQL, finds the check failed, runs the SQL of the remedy, and finds it fine. */
+/** Breaks the shared vault with SQL, expects the check to fail, runs the SQL of the remedy, and expects it to pass. */
 function breaks(
   name: string,
   status: 'warning' | 'failed',
@@ -216,7 +216,7 @@ describe('symbolon doctor on PostgreSQL', () => {
     /'read committed'/,
   )
 
-  test('text-and-bytes: finds a database of another encoding, and none of UTF8', async () => {
+  test('text-and-bytes: finds a database with another encoding, and accepts UTF8', async () => {
     const { variables, user } = vault
     await execute(
       cluster.url,
@@ -239,7 +239,7 @@ describe('symbolon doctor on PostgreSQL', () => {
     assertOk(await examine({ variables }), 'schema-version', 'root-key')
   })
 
-  test('unfinished-move: finds a vault on its way into the database', async () => {
+  test('unfinished-move: finds an unfinished move into the database', async () => {
     const { admin, variables } = vault
     const { rows } = await query(admin, 'SELECT * FROM moving')
     assert.equal(rows.length, 0)
@@ -261,7 +261,7 @@ describe('symbolon doctor on PostgreSQL', () => {
     assertOk(await examine({ variables }), 'database-clock')
   })
 
-  test('reads keys as they are whatever bytea_output is', async () => {
+  test('reads keys correctly with any bytea_output', async () => {
     const { admin, user, variables } = vault
     await execute(admin, `ALTER ROLE ${user} SET bytea_output = escape`)
     assertOk(await examine({ variables }), 'root-key', 'tenant-keys', 'audit-chain')

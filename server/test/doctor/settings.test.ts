@@ -1,4 +1,4 @@
-/** Settings and machines that are wrong: each is named, and its remedy works. */
+/** Settings and machines with problems: doctor reports each, and its remedy works. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
@@ -22,10 +22,10 @@ import {
 const BEHIND_MS = -2 * 60 * 60 * 1000
 const PROGRAM = fileURLToPath(new URL('../../bin/symbolon.cjs', import.meta.url))
 
-/** No test of this file changes it. */
+/** No test in this file changes it. */
 const { variables } = await stoppedVault({ after })
 
-/** Settings that warn or fail a check, the remedy it must name, and the same settings after it. */
+/** Settings with which a check warns or fails, the remedy that it must return, and the settings after the remedy. */
 const SETTINGS: [
   name: string,
   status: 'warning' | 'failed',
@@ -136,7 +136,7 @@ describe('symbolon doctor on settings', () => {
     assertOk(await examine({ variables: jail, bubblewrap, sandbox: true }), 'reactor-sandbox')
   })
 
-  test('reactor-sandbox: warns of the level portable; reactor-packages: of a missing package', async () => {
+  test('reactor-sandbox: warns about the level portable; reactor-packages: about a missing package', async () => {
     const wrong = {
       ...variables,
       SYMBOLON_REACTOR_LEVEL: 'portable',

@@ -1,4 +1,4 @@
-/** Work that waits for the operator: rotations, dead letters, jobs, and audit logs that need attention. */
+/** Rotations, dead letters, jobs and audit logs that need the operator. */
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -28,10 +28,10 @@ const DAY_MS = 24 * 60 * MINUTE_MS
 /** Tests work on copies of it. */
 const original = await stoppedVault({ after })
 
-/** A machine whose clock is ahead, as this one's will be later. */
+/** A machine with a clock that is ahead. */
 const later = (ms: number) => ({ now: () => Date.now() + ms })
 
-/** Does what a service does, in this process and with a clock that is ahead. */
+/** Works like a service, in this process and with a clock that is ahead. */
 async function asService(
   variables: SettingVariables,
   aheadMs: number,
@@ -67,7 +67,7 @@ describe('symbolon doctor on keys that are rotated', () => {
       'warning',
       /Start the service \(symbolon serve\), which continues it/,
     )
-    // The start of a service resumes rotations, and waits between their steps for requests that this vault has none of.
+    // A start resumes rotations, which yield to requests between their steps; this vault gets none.
     await asService(variables, 0, async ({ world, keyMaker }) => {
       await new Rotations(world, keyMaker, 0).resume()
     })
@@ -161,7 +161,7 @@ describe('symbolon doctor on jobs', () => {
     await until(async () => (await examine({ variables })).get('dead-letters')?.status === 'ok')
   })
 
-  test('jobs: finds one that has been due for long, until a service runs', async (t) => {
+  test('jobs: finds one that is long overdue, until a service runs', async (t) => {
     const { variables, answers, stop, start } = await callingBack(t, 503)
     await stop()
     const machine = later(60 * MINUTE_MS)
@@ -173,9 +173,9 @@ describe('symbolon doctor on jobs', () => {
 })
 
 describe('symbolon doctor on audit logs', () => {
-  test('audit-checkpoints: finds that a running service cannot make one, and none in a backup', async (t) => {
+  test('audit-checkpoints: finds that a running service cannot make one, until a backup is restored', async (t) => {
     const vault = copyOf(t, original)
-    // The start of a service makes a checkpoint of what is there.
+    // A start makes a checkpoint of the existing events.
     await (await startVault(vault.folder, vault.variables)).stop()
     const restore = await backedUp(vault)
     const db = new DatabaseSync(join(vault.folder, 'symbolon.db'))
@@ -203,7 +203,7 @@ describe('symbolon doctor on audit logs', () => {
     assertOk(await examine({ variables, machine }), 'audit-chain')
   })
 
-  test('audit-retention: finds events that are older than the days they are kept, until a sweep', async (t) => {
+  test('audit-retention: finds events older than the retention period, until a sweep', async (t) => {
     const { variables, folder } = copyOf(t, original)
     await (await startVault(folder, variables)).stop()
     const ahead = 500 * DAY_MS

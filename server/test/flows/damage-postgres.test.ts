@@ -9,7 +9,7 @@ import { openPatiently } from '../kit/postgres/patient-store.ts'
 import { freshDatabase } from '../kit/postgres/test-database.ts'
 import { runSymbolon } from '../kit/running-vault.ts'
 
-test('every damaged value in a database is named, while a server has it open', async (t) => {
+test('names every damaged value in a database that a server has open', async (t) => {
   const url = await freshDatabase()
   const { folder, tenantId, remove } = await eachKindVault(url)
   t.after(remove)

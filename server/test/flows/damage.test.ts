@@ -1,4 +1,4 @@
-/** One flipped bit in each kind of encrypted value: `symbolon verify` names it, and a backup of the vault restores everything else. */
+/** One flipped bit in each kind of encrypted value: `symbolon verify` names it, and a backup restores everything else. */
 import assert from 'node:assert/strict'
 import { chmodSync, cpSync, existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -62,7 +62,7 @@ describe('symbolon verify', () => {
     }
   })
 
-  test('continues an interrupted run from its file, which names what was found before, and removes it at the end', async (t) => {
+  test('continues an interrupted run from its file, reports the earlier findings again, and removes the file at the end', async (t) => {
     const { folder, tenantId, other } = await copied(t)
     flipBit({ folder, tenantId }, 'token_data')
     const file = join(folder, 'progress')
@@ -138,13 +138,13 @@ describe('symbolon verify', () => {
     const { folder } = await copied(t)
     const file = join(folder, 'progress')
     writeFileSync(file, '{"rootKey":"0000000000000000","values":1,"damaged":[]}', PRIVATE)
-    await assert.rejects(run(folder, 'verify', '--resume', file), /is of another vault or tenant/)
+    await assert.rejects(run(folder, 'verify', '--resume', file), /belongs to another vault or tenant/)
     writeFileSync(file, 'something else', PRIVATE)
     await assert.rejects(run(folder, 'verify', '--resume', file), /not a file that verify wrote/)
     assert.equal(readFileSync(file, 'utf8'), 'something else')
   })
 
-  test('does not take the wrong root key for damage', async (t) => {
+  test('does not report a wrong root key as damage', async (t) => {
     const { folder } = await copied(t)
     const other = join(folder, 'other.key')
     writeFileSync(other, Buffer.alloc(32, 7), { mode: 0o600 })
@@ -217,7 +217,7 @@ describe('a backup of a vault with a damaged value', () => {
     })
   }
 
-  test('and all of its own data is lost with a damaged data key, and nothing of another tenant', async (t) => {
+  test('loses all data of the tenant with a damaged data key, and none of another tenant', async (t) => {
     const vault = await copied(t)
     flipBit(vault, 'tenant_key', { purpose: 'enc' })
     const backup = await backUp(vault.folder)
@@ -227,7 +227,7 @@ describe('a backup of a vault with a damaged value', () => {
     cpSync(join(vault.folder, 'root.key'), join(folder, 'root.key'))
     const serving = await startVault(folder)
     try {
-      // The applications and their keys are not encrypted under it: the tenant goes on.
+      // Applications and their keys are not encrypted under it, so the tenant can continue.
       const headers = { 'bt-api-key': vault.managementKey }
       const reply = await fetch(`${serving.url}/applications`, { headers })
       assert.equal(reply.status, 200)
@@ -275,7 +275,7 @@ describe('a backup of a vault with a damaged value', () => {
     const restored = await restore(vault.folder, backup, 'restored', '--skip-damaged')
     assert.match(
       restored.out,
-      /^LOST: tenant_key idx\/1 .* the audit log up to now is vouched for as it was found$/m,
+      /^LOST: tenant_key idx\/1 .* the audit log so far is taken to be genuine$/m,
     )
     const folder = join(vault.folder, 'restored')
     cpSync(join(vault.folder, 'root.key'), join(folder, 'root.key'))

@@ -1,4 +1,4 @@
-/** `symbolon keys recover` as an operator runs it: the only management key is deleted, and a new one is made. */
+/** `symbolon keys recover` as an operator runs it: the only management key was deleted, and the command creates another. */
 import assert from 'node:assert/strict'
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -87,7 +87,7 @@ for (const store of STORES) {
   })
 }
 
-test('a server elsewhere logs a recovery that a command made beside it, and the key works there at once', async (t) => {
+test('a server logs a recovery made on another machine, and the key works on the server at once', async (t) => {
   const { folder, where } = await stage(t, 'PostgreSQL')
   const elsewhere = join(temporaryFolder(t), 'data')
   mkdirSync(elsewhere)
@@ -101,10 +101,10 @@ test('a server elsewhere logs a recovery that a command made beside it, and the 
   while (vault.printed().match(LOGGED) === null) await sleep(100)
 })
 
-test('what cannot be recovered is refused in one sentence that says what to do, with a service and without', async (t) => {
+test('an impossible recovery is refused in one sentence that says what to do, with a service and without', async (t) => {
   const { folder, where, tenantId, applicationId } = await stage(t, 'SQLite')
   const one = `pass the id or the name of one of ${tenantId} (default).`
-  const application = `of tenant "default": there is no such application; leave --application out to create a new one.`
+  const application = `of tenant "default": there is no such application; omit --application to create a new one.`
   const cases: [args: string[], said: string][] = [
     [[], `--tenant is missing: ${one}`],
     [['--tenant', 'x'], `There is no tenant "x": ${one}`],
@@ -127,7 +127,7 @@ test('what cannot be recovered is refused in one sentence that says what to do, 
   assert.equal((JSON.parse(added.out) as JsonObject)['application_id'], applicationId)
 })
 
-test('where there is no vault none is made', async (t) => {
+test('creates no vault where there is none', async (t) => {
   const folder = join(temporaryFolder(t), 'typo')
   const { status, err } = await recover({ SYMBOLON_DATA_DIR: folder }, '--tenant', 'default')
   const said = `Cannot open ${folder}: there is no symbolon.db in it`
@@ -153,13 +153,13 @@ test('a process that can reach the socket gets no key without a proof of the roo
   await refused({ recover: request })
   for (const proofs of [[], [''], ['00'.repeat(69)], [null]])
     await refused({ recover: request, proofs })
-  // A key that is held, but not in use yet.
+  // A key that is held but not in use yet.
   await refused(await proven(coming))
   // A proof for another request.
   await refused({ ...(await proven(old)), recover: { ...request, tenant: 'other' } })
   const replaced = await runSymbolon(['keys', 'rotate', '--root'], both)
   assert.equal(replaced.status, 0, replaced.err)
-  // A key that is held, but not in use any more.
+  // A key that is held but no longer in use.
   await refused(await proven(old))
   assert.equal((await call(vault.url, key, 'GET', '/applications')).body['data'].length, 1)
   const made = await recover(both, '--tenant', 'default', '--json')
@@ -174,7 +174,7 @@ interface RecoveryStage {
   readonly applicationId: string
 }
 
-/** Sets a vault up with one tenant, and one management key, without starting a server. */
+/** Sets up a vault with one tenant and one management key, without starting a server. */
 async function stage(t: TestContext, store: (typeof STORES)[number]): Promise<RecoveryStage> {
   const folder = temporaryFolder(t)
   const where = {

@@ -110,7 +110,10 @@ for (const store of STORES) {
       const both = { ...where, SYMBOLON_ROOT_KEY_NEXT_FILE: next }
       const early = await rotateRoot(both)
       assert.equal(early.status, 1)
-      assert.match(early.err, /there is no such file: make the new root key with `symbolon keys cr/)
+      assert.match(
+        early.err,
+        /there is no such file: create the new root key with `symbolon keys cr/,
+      )
       assert.deepEqual(
         readdirSync(folder).filter((it) => it.endsWith('.key')),
         ['root.key'],
@@ -129,7 +132,7 @@ for (const store of STORES) {
   })
 }
 
-test('the root key is not replaced while another server on the database lacks the new one, and which is said', async (t) => {
+test('the root key is not replaced while another server on the database lacks the new one, which the error names', async (t) => {
   const { folder, next, where, key } = await stage(t, 'PostgreSQL')
   await runSymbolon(['keys', 'create-root', '--to', next])
   const both = { ...where, SYMBOLON_ROOT_KEY_NEXT_FILE: next }
@@ -160,7 +163,7 @@ test('the root key is not replaced while another server on the database lacks th
 })
 
 describe('symbolon keys create-root', () => {
-  test('writes 32 bytes for the owner alone, and says what to do with them', async (t) => {
+  test('writes 32 bytes that only the owner can read, and prints the next steps', async (t) => {
     const to = join(temporaryFolder(t), 'next.key')
     const { status, out, err } = await runSymbolon(['keys', 'create-root', '--to', to])
     assert.deepEqual([status, err], [0, ''])
@@ -172,7 +175,7 @@ describe('symbolon keys create-root', () => {
     assert.deepEqual(readdirSync(join(to, '..')), ['next.key'])
   })
 
-  test('overwrites no file, and requires a name for it', async (t) => {
+  test('overwrites no file, and requires a file name', async (t) => {
     const to = join(temporaryFolder(t), 'next.key')
     writeFileSync(to, 'precious')
     const { status, out, err } = await runSymbolon(['keys', 'create-root', '--to', to])
@@ -221,7 +224,7 @@ interface RootKeyStage {
   readonly key: string
 }
 
-/** Sets a vault up, without starting a server. */
+/** Sets up a vault without starting a server. */
 async function stage(t: TestContext, store: (typeof STORES)[number]): Promise<RootKeyStage> {
   const folder = temporaryFolder(t)
   const where = {

@@ -1,4 +1,4 @@
-/** `SYMBOLON_NO_CREATE` and `--no-create`: a start where there is no vault makes none. */
+/** `SYMBOLON_NO_CREATE` and `--no-create`: a start that finds no vault creates none. */
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,11 +8,11 @@ import { freshDatabase, query } from '../kit/postgres/test-database.ts'
 import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
 
 const HINT =
-  'SYMBOLON_NO_CREATE (--no-create) forbids making one: check WHERE and what is mounted, or unset ' +
-  'SYMBOLON_NO_CREATE to begin a new vault'
+  'SYMBOLON_NO_CREATE (--no-create) forbids creating one: check WHERE and the mounts, or unset ' +
+  'SYMBOLON_NO_CREATE to create a new vault'
 
 describe('without a vault in the data folder', () => {
-  test('serve and init are refused, say what they looked for and where, and make nothing', async (t) => {
+  test('serve and init are refused, say what they looked for and where, and create nothing', async (t) => {
     const parent = temporaryFolder(t)
     const missing = join(parent, 'missing', 'data')
     const bare = join(parent, 'bare')
@@ -43,7 +43,7 @@ describe('without a vault in the data folder', () => {
     assert.equal(existsSync(missing), false)
   })
 
-  test('a first start that did not finish counts as none', async (t) => {
+  test('an unfinished first start counts as no vault', async (t) => {
     const folder = temporaryFolder(t)
     await (await SqliteStore.open({ folder })).close()
     const variables = { SYMBOLON_DATA_DIR: folder, SYMBOLON_NO_CREATE: 'on' }
@@ -64,7 +64,7 @@ test('a vault that exists is served, and init adds tenants to it', async (t) => 
   assert.equal((await vault.stop()).status, 0)
 })
 
-test('the flag needs no value, and may have one that overrides the variable', async (t) => {
+test('the flag needs no value, and a value overrides the variable', async (t) => {
   const parent = temporaryFolder(t)
   for (const [at, args] of [['--no-create', 'off'], ['--no-create=off']].entries()) {
     const variables = { SYMBOLON_DATA_DIR: join(parent, String(at)), SYMBOLON_NO_CREATE: 'on' }
@@ -76,14 +76,14 @@ test('the flag needs no value, and may have one that overrides the variable', as
       SYMBOLON_DATA_DIR: join(parent, 'x'),
     })
     assert.equal(status, 1)
-    assert.match(err, /forbids making one/)
+    assert.match(err, /forbids creating one/)
   }
   const other = await runSymbolon(['init', '--no-create=yes'])
   assert.equal(other.err, "symbolon init: --no-create is 'yes', but must be on or off.\n")
 })
 
 describe('with an empty PostgreSQL database', () => {
-  test('serve and init are refused, and make neither tables nor a data folder', async (t) => {
+  test('serve and init are refused, and create neither tables nor a data folder', async (t) => {
     const database = await freshDatabase()
     const folder = join(temporaryFolder(t), 'data')
     const variables = { SYMBOLON_DATABASE_URL: database, SYMBOLON_DATA_DIR: folder }
@@ -99,7 +99,7 @@ describe('with an empty PostgreSQL database', () => {
     assert.equal(existsSync(folder), false)
   })
 
-  test('neither keys rotate nor audit verify makes anything, whatever the settings say', async (t) => {
+  test('keys rotate and audit verify create nothing, whatever the settings say', async (t) => {
     const database = await freshDatabase()
     const folder = join(temporaryFolder(t), 'data')
     const variables = { SYMBOLON_DATABASE_URL: database, SYMBOLON_DATA_DIR: folder }
@@ -125,7 +125,7 @@ describe('with an empty PostgreSQL database', () => {
   })
 })
 
-test('audit verify makes no root key where nothing was set up', async (t) => {
+test('audit verify creates no root key where nothing was set up', async (t) => {
   const folder = temporaryFolder(t)
   await (await SqliteStore.open({ folder })).close()
   const { status } = await runSymbolon(['audit', 'verify', '--data-dir', folder])

@@ -1,4 +1,4 @@
-/** Some runs; `npm run test:reactor-runs -- --runs 1000` is the long run. */
+/** A short run; `npm run test:reactor-runs -- --runs 1000` is the long one. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Json, JsonObject } from '../../src/base/json.ts'
@@ -44,7 +44,7 @@ describe('POST /reactors/{id}/react', () => {
     return JSON.parse(text) as JsonObject
   }
 
-  test('gives the caller after a run that left something its own result', async () => {
+  test('gives the caller after a run that left something behind its own result', async () => {
     const make = async (code: string) => {
       const reactor = { name: 'x', code, configuration: { a: 'b' } }
       const { id } = await call('/reactors', service.managementKey, reactor)

@@ -368,7 +368,7 @@ describe('symbolon serve', () => {
     assert.match(vault.printed(), /"event":"unknown_variables","variables":\["SYMBOLON_COLOUR"\]/)
   })
 
-  test('is not stopped by the variables of a Service in Kubernetes, and says what it ignores', async (t) => {
+  test('is not stopped by the variables of a Kubernetes Service, and logs the ones it ignores', async (t) => {
     const links = {
       SYMBOLON_SERVICE_HOST: '10.0.0.1',
       SYMBOLON_SERVICE_PORT_HTTP: '4400',
@@ -383,13 +383,13 @@ describe('symbolon serve', () => {
     assert.match(vault.printed(), ignored)
   })
 
-  test('is stopped by a misspelled variable, as every command is, before anything is made', async (t) => {
+  test('is stopped by a misspelled variable, like every command, before anything is created', async (t) => {
     const cwd = temporaryFolder(t)
     for (const command of ['serve', 'init']) {
       const { status, out, err } = await runSymbolon([command], { SYMBOLON_DATADIR: '/srv' }, cwd)
       assert.deepEqual([status, out], [1, ''])
-      const said = 'if you mean SYMBOLON_DATA_DIR, correct it; otherwise unset it.'
-      assert.equal(err, `symbolon ${command}: SYMBOLON_DATADIR is no setting: ${said}\n`)
+      const said = 'if you mean SYMBOLON_DATA_DIR, rename it; otherwise unset it.'
+      assert.equal(err, `symbolon ${command}: SYMBOLON_DATADIR is not a setting: ${said}\n`)
     }
     assert.deepEqual(readdirSync(cwd), [])
   })

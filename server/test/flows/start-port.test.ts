@@ -52,14 +52,14 @@ describe('a start that fails accepts no connection', () => {
     await assertClosedThroughout(variables, /start the newer program/)
   })
 
-  test('without a vault, where none may be made', async (t) => {
+  test('without a vault, with SYMBOLON_NO_CREATE', async (t) => {
     const SYMBOLON_DATA_DIR = temporaryFolder(t)
     await assertClosedThroughout({ SYMBOLON_DATA_DIR, SYMBOLON_NO_CREATE: 'on' }, /no symbolon.db/)
   })
 })
 
 describe('while a start takes long, connections are refused', () => {
-  test('as long as the database does not answer, and it ends as a start that fails', async (t) => {
+  test('as long as the database does not answer, and then the start fails', async (t) => {
     const silent = createServer().listen(0, '127.0.0.1')
     await once(silent, 'listening')
     t.after(() => silent.close())
@@ -117,7 +117,7 @@ async function madeVault(t: Parameters<typeof temporaryFolder>[0]): Promise<stri
   return folder
 }
 
-/** Starts the service, which is to fail with this message, and connects over and over until it has ended. */
+/** Starts the service, which must fail with this message, and connects repeatedly until it has ended. */
 async function assertClosedThroughout(
   variables: Record<string, string>,
   message: RegExp,
@@ -132,7 +132,7 @@ async function assertClosedThroughout(
 
 type Outcome = 'refused' | 'broken off' | number
 
-/** Connects over and over, one connection at a time. */
+/** Connects repeatedly, one connection at a time. */
 function watchPort(): { readonly stop: () => Promise<Outcome[]> } {
   const stopping = new AbortController()
   const outcomes: Outcome[] = []

@@ -113,7 +113,7 @@ describe('POST /reactors/{id}/react with a callback', () => {
     assert.equal(sent[0]!.body.toString(), 'a,b')
   })
 
-  test('sends bytes of the code’s own as they are, under both signatures', async () => {
+  test('sends bytes from the code unchanged, with both signatures', async () => {
     for (const bytes of [Buffer.from([0, 255, 128]), Buffer.from('{"b":1,"a":2}')]) {
       const { invoke, work, sent, manage } = await callbackStage({
         behave: () =>

@@ -54,7 +54,7 @@ describe('a damaged token', () => {
     assert.equal((await vault.call('GET', '/tokens', { key })).status, 200)
   })
 
-  test('is one of at most twenty that the log names for one list', async () => {
+  test('is logged by name among the first twenty of a list', async () => {
     const { vault, tokenize, revealKey } = await tokenStage()
     await tokenize(Array.from({ length: 25 }, (_, n) => `secret ${n}`))
     await damage(vault.world.store, vault.tenantId, isIn('tokens'))
@@ -67,7 +67,7 @@ describe('a damaged token', () => {
     )
   })
 
-  test('is 500 value_unreadable by id, in the proxy, in a payload and in arguments, and the log names it', async () => {
+  test('gets 500 value_unreadable by id, in the proxy, in a payload and in arguments, and the log names it', async () => {
     const { vault, tokenize, revealKey } = await tokenStage()
     const user = await vault.keyFor({ permissions: ['token:use'] })
     const { id } = (await tokenize({ type: 'token', data: 'secret' })) as JsonObject
@@ -107,7 +107,7 @@ describe('a damaged token', () => {
     assert.equal(reply.status, 404)
   })
 
-  test('does not pass for a duplicate: its data is not what the caller believes to be stored', async () => {
+  test('is not returned as a duplicate: the caller would believe that its data is stored', async () => {
     const { vault, tokenize, tryTokenize, key } = await tokenStage()
     const token = { type: 'token', data: 'secret', deduplicate_token: true }
     const { id } = (await tokenize(token)) as JsonObject
@@ -116,7 +116,7 @@ describe('a damaged token', () => {
     assert.deepEqual([reply.status, reply.json()['code']], [500, 'value_unreadable'])
   })
 
-  test('with a damaged security code alone is readable again once that has expired', async () => {
+  test('with only a damaged security code is readable again once that code has expired', async () => {
     const { vault, tokenize, revealKey } = await tokenStage()
     const { id } = (await tokenize({ type: 'card', data: CARD })) as JsonObject
     await damage(vault.world.store, vault.tenantId, (it) => it.part === 'cvc')
@@ -132,8 +132,8 @@ describe('a damaged token', () => {
 })
 
 for (const { path, table, kind, body, invoke } of DEFINITIONS()) {
-  describe(`a damaged configuration below ${path}`, () => {
-    test('is shown in the list as unreadable, beside the intact ones; by id it is 500', async () => {
+  describe(`a damaged configuration at ${path}`, () => {
+    test('is shown in the list as unreadable, beside the intact ones; by id it gets 500', async () => {
       const { vault, bad, good } = await twoDefinitions(path, table, body)
       const list = await vault.call('GET', path, { key: vault.managementKey })
       assert.equal(list.status, 200, list.text)
@@ -175,7 +175,7 @@ test('replacing a reactor repairs its damaged configuration', async () => {
   assert.equal((await vault.call('GET', `${path}/${bad}`, { key })).status, 200)
 })
 
-test('a request whose remembered response is damaged is not done a second time', async () => {
+test('a request whose remembered response is damaged is not carried out again', async () => {
   const { vault, key } = await tokenStage()
   const headers = { 'bt-idempotency-key': 'one' }
   const post = () =>
@@ -188,7 +188,7 @@ test('a request whose remembered response is damaged is not done a second time',
   assert.equal((list.json()['data'] as Json[]).length, 1)
 })
 
-test('a remembered response that was discarded is answered value_unreadable, and its request is not done again', async () => {
+test('a discarded remembered response gets value_unreadable, and its request is not carried out again', async () => {
   const { vault, key } = await tokenStage()
   const headers = { 'bt-idempotency-key': 'one' }
   const post = () =>
@@ -207,7 +207,7 @@ test('a remembered response that was discarded is answered value_unreadable, and
 })
 
 describe('a damaged job', () => {
-  test('becomes a dead letter, is listed as unreadable, and the other jobs go on', async () => {
+  test('becomes a dead letter, is listed as unreadable, and other jobs continue', async () => {
     const stage = await callbackStage()
     const bad = await stage.invoke()
     const jobs = await damage(stage.vault.world.store, stage.vault.tenantId, isIn('jobs'))
@@ -252,7 +252,7 @@ describe('a damaged job', () => {
     assert.equal(dead!['destination'], new URL(RECEIVER).host)
   })
 
-  test('is delivered after all when only the signing secret was damaged and that was rotated', async () => {
+  test('is delivered after a rotation if only the signing secret was damaged', async () => {
     const stage = await callbackStage()
     const { vault, manage } = stage
     await manage('GET', '/callbacks/secret')

@@ -203,7 +203,7 @@ describe('what ends otherwise is answered as', () => {
 
 describe('a response that code throws is answered', () => {
   const NAME = 'CustomHttpResponseError'
-  /** No UTF-8, so that a text would not have them. */
+  /** Not UTF-8, so that converting them to text would change them. */
   const BYTES = Buffer.from([0, 255, 128, 10, 37])
   const BASE64 = BYTES.toString('base64')
 
@@ -242,7 +242,7 @@ describe('a response that code throws is answered', () => {
     }
   })
 
-  test('as bytes, of the content type that it has or of none', async () => {
+  test('as bytes, with its content type or the default', async () => {
     const types: [given: Json, type: string][] = [
       [{ 'Content-Type': 'application/pdf' }, 'application/pdf'],
       [{ 'content-type': ['image/png', 'text/html'] }, 'image/png'],
@@ -271,7 +271,7 @@ describe('a response that code throws is answered', () => {
     assert.equal(forged.text, '"x"')
   })
 
-  test('with several headers of a name, for an array', async () => {
+  test('with one header per element of an array', async () => {
     const headers = {
       Link: ['<a>', '<b>', 'split\r\nInjected: yes', { a: 1 }],
       'Set-Cookie': ['a=b', 'c=d'],
@@ -291,7 +291,7 @@ describe('a response that code throws is answered', () => {
     assert.equal(short.headers['x-long'], undefined)
   })
 
-  test('again for an idempotency key, bytes and several headers of a name included', async () => {
+  test('again for an idempotency key, including bytes and repeated headers', async () => {
     const headers = { link: ['<a>', '<b>'] }
     const behave = () => threw({ name: NAME, status: 201, headers, bytes: BASE64 })
     const stage = await reactorStage({ behave })

@@ -35,7 +35,7 @@ export async function envelopesOf(
 /** No envelope begins with this. */
 const NO_KEY_ID = new Uint8Array(64).fill(0xff)
 
-/** Returns a copy of `bytes` with one bit flipped: the lowest of the byte `at`, counted from the end if negative. */
+/** Returns a copy of `bytes` with one flipped bit: the lowest of the byte at `at`, counted from the end if negative. */
 export function flipped(bytes: Uint8Array, at = -1): Uint8Array {
   const copy = Uint8Array.from(bytes)
   copy[at < 0 ? copy.length + at : at]! ^= 1

@@ -8,7 +8,7 @@ import type { MakeReactor } from './run.ts'
 /** Longer than any run or check takes on the slowest machine. */
 const TIMEOUT_MS = 600_000
 
-/** Makes reactors at a level, without a service around them. `overMsMax` bounds how long what blocks a process may. */
+/** Creates reactors at a level, without a service. `overMsMax` bounds the time that a leftover may block a process. */
 export async function jailOf(level: ReactorLevel, overMsMax?: number) {
   const runner = await JailRunner.open({
     level,

@@ -1,6 +1,6 @@
-/** Code of reactors that leaves something behind for a later run to meet, by the name of that; and code that does not. */
+/** Reactor code that leaves something behind for a later run, by the name of the leftover, and code that does not. */
 
-/** Each is run as statements before the function returns. `late` throws. */
+/** Statements that run before the function returns. `late` throws. */
 export const LEFTOVERS: Readonly<Record<string, string>> = {
   'a timer that throws': 'setTimeout(late, 30)',
   'a timer that throws at once': 'setTimeout(late)',
@@ -95,7 +95,7 @@ export const LEFTOVERS: Readonly<Record<string, string>> = {
   'a function of lodash': `require('lodash').map = late`,
 }
 
-/** What ends with its run, although nothing closes it: these processes are kept. */
+/** State that ends with its run although the code does not close it: these processes are kept. */
 export const TIDY: Readonly<Record<string, string>> = {
   nothing: '',
   'a module variable': 'kept = args',
@@ -115,14 +115,14 @@ export function leavingCode(leaving: string): string {
   return `const born = require('crypto').randomUUID()
     let kept = null
     const late = () => { throw new Error('a leftover of an earlier run') }
-    const told = async (args) => {
+    const reply = async (args) => {
       await null
       const { n } = JSON.parse(JSON.stringify({ n: args.n }))
       const list = [...new Set([1, 2])].map((it) => it * 2)
       return { n, list, text: 'a-b'.replaceAll('-', '+'), late: {}.late ?? null, born }
     }
     module.exports = async ({ args }) => {
-      const raw = await told(args)
+      const raw = await reply(args)
       if (args.leave) { ${leaving} }
       return { raw }
     }`

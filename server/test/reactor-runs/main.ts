@@ -1,6 +1,6 @@
 /**
  * `npm run test:reactor-runs --workspace server -- --runs 1000`: runs that many reactors that leave something behind, at each
- * level that this machine has, and checks the runs after them. Throws when one gets anything but its own result.
+ * level that this machine supports, and checks the runs that follow. Throws if one gets anything but its own result.
  */
 import { parseArgs } from 'node:util'
 import { REACTOR_LEVELS } from '../../src/ports/reactor-runner.ts'

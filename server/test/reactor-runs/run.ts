@@ -22,12 +22,12 @@ export interface ReactorRunsOptions {
 export interface ReactorRunsTally {
   leaving: number
   following: number
-  /** Processes that were ended, and that were kept, after a run that left something. */
+  /** Processes that were ended or kept after a run that left something. */
   ended: number
   kept: number
 }
 
-/** In the order of the seed, so that a few runs are not always of the same. */
+/** Shuffled by the seed, so that a few runs do not always cover the same leftovers. */
 const all = (seed: number) =>
   KINDS.map((it, part) => ({ ...it, at: diceOf(seed, -1 - part)() })).toSorted(
     (a, b) => a.at - b.at,
@@ -38,7 +38,7 @@ const KINDS = [
   ...Object.entries(TIDY).map(([name, code]) => ({ name, code, ends: false })),
 ]
 
-/** Throws if a run gets anything but its own result, or a process is kept that should have ended, or the reverse. */
+/** Throws if a run gets anything but its own result, or if a process is kept or ended wrongly. */
 export async function reactorRuns(
   make: MakeReactor,
   { count, seed, gapsMs }: ReactorRunsOptions,
@@ -60,7 +60,7 @@ export async function reactorRuns(
       assert.deepEqual(rest, { n: own, list: [2, 4], text: 'a+b', late: null }, where)
       return born!
     }
-    // In a process that is new, or in one that is warm.
+    // In a new process, or in a warm one.
     if (dice() < 0.3) await run(false)
     const left = await run(true)
     if (gapMs > 0) await sleep(gapMs)

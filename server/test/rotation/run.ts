@@ -152,7 +152,7 @@ async function call(stage: RotationStage, { pauseMs }: RotationRun, dice: Dice):
         tally.written += 1
       }
     } catch (error) {
-      // On a busy machine a write may take longer than the short time that tests leave it.
+      // On a busy machine a write may take longer than the short time that tests allow.
       if (error instanceof Unavailable) {
         tally.refused += 1
         continue
@@ -166,7 +166,7 @@ async function call(stage: RotationStage, { pauseMs }: RotationRun, dice: Dice):
 
 class Unavailable extends Error {}
 
-/** As ask(); rejects with Unavailable if nothing was changed because the key was retired. */
+/** Like ask(), but rejects with Unavailable if nothing was changed because the key was retired. */
 async function write(...asked: Parameters<typeof send>): ReturnType<typeof ask> {
   const { status, text } = await send(...asked)
   if (status === 503 && text.includes('store_unavailable')) throw new Unavailable()

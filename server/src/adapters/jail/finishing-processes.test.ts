@@ -17,7 +17,7 @@ describe('FinishingProcesses', () => {
     assert.equal(finishing.take(OWNER), null)
   })
 
-  test('hands over none that is not clean', async () => {
+  test('hands over no process that is not clean', async () => {
     const finishing = new FinishingProcesses()
     const handOver = finishing.put(OWNER, GUEST)
     const next = finishing.take(OWNER)
@@ -25,13 +25,13 @@ describe('FinishingProcesses', () => {
     assert.equal(await next, null)
   })
 
-  test('leaves one that nobody waits for to the caller', () => {
+  test('leaves a process that no run waits for to the caller', () => {
     const finishing = new FinishingProcesses()
     assert.equal(finishing.put(OWNER, GUEST)(true), false)
     assert.equal(finishing.take(OWNER), null)
   })
 
-  test('takes each by its own reactor only', () => {
+  test('hands a process only to a run of its own reactor', () => {
     const finishing = new FinishingProcesses()
     finishing.put(OWNER, GUEST)
     for (const other of [{ tenantId: 'tenant-b' }, { reactorId: 'reactor-b' }, { version: '2' }]) {

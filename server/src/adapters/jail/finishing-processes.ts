@@ -1,13 +1,13 @@
 import type { GuestProcess } from './guest-process.ts'
 import { isSameOwner, type ProcessOwner } from './warm-processes.ts'
 
-/** Guests that have delivered a result, and are still making sure that the run left nothing behind. */
+/** Guests that have delivered a result, and are still checking that the run left nothing behind. */
 export class FinishingProcesses {
   readonly #finishing = new Set<FinishingProcess>()
 
   /**
-   * Adds a guest. The returned function takes it out again, hands it to the run that waits for it if it is `clean`, and
-   * returns whether there was one.
+   * Adds a guest. The returned function removes it and, if it is `clean`, hands it to the run that waits for it. Returns
+   * whether a run waited for a clean guest.
    */
   put(owner: ProcessOwner, guest: GuestProcess): (clean: boolean) => boolean {
     const it: FinishingProcess = { owner, guest, handOver: null }
@@ -19,7 +19,7 @@ export class FinishingProcesses {
     }
   }
 
-  /** Reserves one for the owner's next run: resolves with it once it is clean, or with null if it is ended. */
+  /** Reserves a guest for the owner's next run: resolves with it once it is clean, or with null if it was ended. */
   take(owner: ProcessOwner): Promise<GuestProcess | null> | null {
     for (const it of this.#finishing) {
       if (it.handOver !== null || !isSameOwner(it.owner, owner)) continue

@@ -106,10 +106,10 @@ export class GuestProcess {
   }
 
   /**
-   * Resolves when the last run, which has its outcome, is over: with whether it left nothing behind, so that the process
-   * may be used again. Kills the process if that takes more than `timeoutMs`.
+   * Waits for the last run, which has its outcome, to finish. Resolves with true if it left nothing behind, so that the
+   * process may be used again. Kills the process if that takes more than `timeoutMs`.
    *
-   * The code controls what is reported. If it lies, its own reactor's later runs suffer, and nobody else's.
+   * The code controls the report. A false one affects only later runs of its own reactor.
    */
   async over(timeoutMs: number): Promise<boolean> {
     if (this.#over === null || this.#gone) return false
@@ -124,7 +124,7 @@ export class GuestProcess {
     return leftover === ''
   }
 
-  /** What the last run left behind, as its process says; empty if nothing, null if unknown. */
+  /** The leftover of the last run, as its process reports it; empty if there is none, null if unknown. */
   get leftover(): string | null {
     return this.#leftover
   }
@@ -228,7 +228,7 @@ export class GuestProcess {
       this.#broker.take(current?.run ?? null, it)
       return
     }
-    // Numbers of runs are never used twice, so nothing of an earlier run is taken for an answer of this one.
+    // Run numbers are never reused, so no frame of an earlier run is taken for an answer of this one.
     const number = payload.readUInt32BE(0)
     const text = new TextDecoder('utf-8', { fatal: true }).decode(payload.subarray(4))
     if (kind === FRAME.over && number === this.#over?.number) {
@@ -292,7 +292,7 @@ interface CurrentRun {
   readonly settle: (outcome: ReactorOutcome) => void
 }
 
-/** A run that has its outcome, while its process may still be finishing it. */
+/** A run that has its outcome, but whose process may still be finishing. */
 interface OverRun {
   readonly number: number
   /** Empty when there is nothing. */

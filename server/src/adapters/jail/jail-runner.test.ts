@@ -126,7 +126,7 @@ describe('JailRunner.run()', () => {
     assert.deepEqual(heard, ['again\n'])
   })
 
-  test('joins what is written in pieces, so that a value in it is redacted', async () => {
+  test('joins output written in pieces, so that a value in it is redacted', async () => {
     heard.length = 0
     const writing = runOf(`module.exports = ({ args: { number } }) => {
       process.stdout.write('number ' + number.slice(0, 8)); process.stderr.write('other\\n')
@@ -138,7 +138,7 @@ describe('JailRunner.run()', () => {
     assert.deepEqual(heard, ['other\n', 'number [redacted]\n', 'next [redacted]\n', 'last\n'])
   })
 
-  test('bounds a line that is never ended', async () => {
+  test('bounds a line without an end', async () => {
     heard.length = 0
     const endless = `for (let it = 0; it < 1000; it++) process.stdout.write('x'.repeat(1000))`
     const code = `module.exports = () => { console.log('first'); ${endless}; console.log('after') }`
@@ -149,7 +149,7 @@ describe('JailRunner.run()', () => {
     assert.deepEqual(heard, ['a: 1\n'])
   })
 
-  test('delivers a long result of code that then ends its process, or never gives it back', async () => {
+  test('delivers a long result of code that then ends or blocks its process', async () => {
     for (const end of ['process.exit()', 'process.abort()', 'for (;;);']) {
       const code = `module.exports = () => { setImmediate(() => { ${end} }); return 'a'.repeat(4e6) }`
       assert.equal((resultOf(await runner.run(runOf(code))) as string).length, 4e6)

@@ -8,7 +8,7 @@
  *   |      |                                                                            |
  *   |  picks a GuestProcess, in this order:                                             |
  *   |      warm        same tenant, reactor and version; stopped (SIGSTOP) between runs |
- *   |      finishing   the same, while it makes sure that its last run left nothing     |
+ *   |      finishing   the same, while it checks that its last run left nothing behind  |
  *   |      prewarmed   empty, ready for its first code; 2 are kept                      |
  *   |      fresh       started now                                                      |
  *   |      |                                                                            |
@@ -94,9 +94,9 @@ export interface JailSettings {
   readonly checks?: boolean
   /** Called with the resources used, after each run. */
   readonly measured?: (run: SandboxRun, took: Took) => void
-  /** Called with what a run left behind, so that its process was ended; empty if nothing. */
+  /** Called with the leftover for which a run's process was ended; empty if there is none. */
   readonly over?: (run: SandboxRun, leftover: string) => void
-  /** Limit on the time that a process has to finish a run after its result; `REACTOR_OVER_MS_MAX` by default. */
+  /** Time limit for a process to finish a run after its result; `REACTOR_OVER_MS_MAX` by default. */
   readonly overMsMax?: number
   /** Path of bubblewrap, for `hardened`; by default, where distributions install it. */
   readonly bubblewrap?: string
@@ -241,7 +241,7 @@ export class JailRunner implements ReactorRunner {
         warm.thaw()
         return warm
       }
-      // It takes less than a tenth of what another process would.
+      // Takes less than a tenth of the time that another process would.
       const finishing = this.#finishing.take(run)
       if (finishing === null) return await readied(this.#prewarmed.shift() ?? this.#start())
       const guest = await finishing

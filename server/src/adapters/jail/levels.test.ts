@@ -80,7 +80,7 @@ for (const level of REACTOR_LEVELS) {
       assert.equal(await resultOf(runOf('module.exports = () => 1')), 1)
     })
 
-    test('says what any of the console, stdout and stderr is given', async () => {
+    test('captures the output of the console, stdout and stderr', async () => {
       heard.length = 0
       const code = `module.exports = () => {
         const other = require('console')
@@ -89,7 +89,7 @@ for (const level of REACTOR_LEVELS) {
         console.timeEnd('t'); console.assert(false, 'no'); console.debug('b'); other.log('c')
         process.stdout.write('d\\n'); process.stderr.write('e\\n')
       }`
-      // Twice, because counters are of one run.
+      // Twice, because counters last for one run.
       for (const it of [runOf(code), runOf(code)]) await resultOf(it)
       const said = heard.join('')
       for (const it of ['│ (index) │', '{ a: 1 }', 'Trace: here', '  a\n', 'n: 2\n', 't: ']) {
@@ -98,7 +98,7 @@ for (const level of REACTOR_LEVELS) {
       for (const it of ['Assertion failed: no\n', 'b\nc\nd\ne\n']) assert.ok(said.includes(it), it)
     })
 
-    test('answers what code asks of its process and machine', async () => {
+    test('answers questions of code about its process and machine', async () => {
       const code = `const os = require('os')
         module.exports = () => ({
           memory: Object.values(process.memoryUsage()).concat(process.memoryUsage.rss()).every((it) => it > 0),
@@ -119,7 +119,7 @@ for (const level of REACTOR_LEVELS) {
       })
     })
 
-    test('says why it looks up no names', async () => {
+    test('refuses to look up names, and says why', async () => {
       const code = `const dns = require('dns')
         module.exports = async () => [
           await new Promise((resolve) => dns.lookup('a.test', (error) => resolve(error.message))),

@@ -1,4 +1,4 @@
-/** Tests that code which only does its work keeps its process, whatever client it does that with. */
+/** Tests that well-behaved code keeps its process, whatever client it uses. */
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import type { Duplex } from 'node:stream'

@@ -131,7 +131,7 @@ describe('a damaged key', () => {
     return { intact, keys: await openKeys(altered) }
   }
 
-  test('of fingerprints or of searches leaves everything else usable', async () => {
+  test('for fingerprints or for searches leaves everything else usable', async () => {
     const uses: Record<string, ((keys: TenantKeys) => unknown)[]> = {
       fp: [(keys: TenantKeys) => keys.fingerprint('card', TEXT)],
       idx: [(keys: TenantKeys) => keys.index(TEXT), (keys: TenantKeys) => keys.attest(['a'])],
@@ -147,7 +147,7 @@ describe('a damaged key', () => {
     }
   })
 
-  test('of data leaves the data under other versions readable, and nothing is sealed, under any version', async () => {
+  test('for data leaves the data under other versions readable, and nothing is sealed under any version', async () => {
     const { intact, keys } = await damaged('enc', 2)
     assert.throws(() => keys.seal(CONTEXT, TEXT), UnreadableValue)
     assert.throws(() => keys.open(CONTEXT, intact.seal(CONTEXT, TEXT)), UnreadableEnvelope)
@@ -166,7 +166,7 @@ describe('a damaged key', () => {
     }
   })
 
-  test('is read again with the next reading of the keys', async () => {
+  test('is tried again when the keys are next read', async () => {
     const keys = await versionOf(1)
     const wrapped = keys.map((it) => (it.purpose === 'fp' ? { ...it, wrapped: ALTERED } : it))
     const keyring = new LocalKeyring(plainProvider(), random, async () => wrapped)
@@ -176,12 +176,12 @@ describe('a damaged key', () => {
     assert.equal((await keyring.reread(TENANT)).fingerprint('card', TEXT).length > 0, true)
   })
 
-  test('is not the reason when no key can be unwrapped: the root key may be the wrong one', async () => {
+  test('is not reported when no key can be unwrapped: the root key may be the wrong one', async () => {
     const keys = (await versionOf(1)).map((it) => ({ ...it, wrapped: ALTERED }))
     await assert.rejects(openKeys(keys), /none of them can be unwrapped/)
   })
 
-  test('is not what a provider has that is away for one of several keys', async () => {
+  test('is not reported when the key provider is unavailable for one of several keys', async () => {
     const keys = await versionOf(1)
     const intact = plainProvider()
     const provider: KeyProvider = {
@@ -355,7 +355,7 @@ async function sharedKeyring(wrapped?: WrappedTenantKey[], ahead = 0) {
   return { keyring, provider, wrapped: known, pass, reads: () => reads }
 }
 
-/** A wrapped key that plainProvider() takes for damaged. */
+/** A wrapped key that plainProvider() reports as damaged. */
 const ALTERED = new Uint8Array(3)
 const NOW = Date.UTC(2026, 0, 1)
 const TENANT = 'tenant-a'

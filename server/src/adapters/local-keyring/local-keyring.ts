@@ -41,8 +41,8 @@
  * - Every version opens. Keys that lack the version of an envelope ask the newest keys of this process;
  *   if those lack it too, open() throws, and the next open() of the keyring reads the keys again.
  * - No random bytes serve as a nonce twice: every envelope takes its own from `Nonces`.
- * - A damaged key disables only what needs it: its envelopes, or fingerprints, or searches. Nothing is sealed under an older
- *   version in its place.
+ * - A damaged key disables only the calls that need it: opening its envelopes, or fingerprints, or searches. Nothing is sealed
+ *   under an older version in its place.
  * - Keys in use keep working while the key provider is away: only keys not known yet are unwrapped.
  * - forget() wins over a read in progress: its result is not cached.
  * - The formats of envelopes, frames and wrapped keys are permanent: stored data must open.

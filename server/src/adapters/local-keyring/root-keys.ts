@@ -26,7 +26,7 @@ export class RootKeys implements KeyProvider {
     return [this.#current, ...this.#others]
   }
 
-  /** Returns the root key with this name, in use or not; undefined if it is not held. */
+  /** Returns the root key with this id, in use or not; undefined if it is not held. */
   find(id: string): KeyProvider | undefined {
     return this.all().find((it) => it.id === id)
   }

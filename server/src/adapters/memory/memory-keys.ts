@@ -20,7 +20,7 @@ const OF_KEYS: ReadonlySet<Change['kind']> = new Set<OwnChange['kind']>([
   'remove-notice',
 ])
 
-/** What is of the operator: wrapped keys of every tenant, the root key that wraps them, notices. A part of the memory store. */
+/** Part of the memory store: wrapped keys of every tenant, the root key that wraps them, and notices. */
 export class MemoryKeys {
   readonly #undo: (() => void)[]
   readonly #tenants: MemoryTable<readonly WrappedTenantKey[]>

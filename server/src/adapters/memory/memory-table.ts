@@ -78,7 +78,7 @@ export function compare(a: string, b: string): number {
   return a < b ? -1 : Number(a > b)
 }
 
-/** Orders the oldest key first, and those of the same time by version. */
+/** Orders keys by age, oldest first, then by version. */
 export function byAge(a: StoredApplicationKey, b: StoredApplicationKey): number {
   return a.createdAt - b.createdAt || a.version - b.version || compare(a.id, b.id)
 }

@@ -10,33 +10,33 @@ import type { AskPostgres } from './session.ts'
 
 /** The properties of a database that decide whether it can be served from. */
 export interface PostgresFacts {
-  /** Such as `18.4`. */
+  /** For example `18.4`. */
   readonly version: string
-  /** Such as 180004. */
+  /** For example 180004. */
   readonly versionNumber: number
   readonly user: string
   readonly database: string
   /** The schema that the tables are in; null if none of the search path exists. */
   readonly schema: string | null
-  /** Values of the settings by name, as this user gets them; those that the database does not know are left out. */
+  /** Settings by name, with the values that apply to this user; without settings that the database does not know. */
   readonly settings: Readonly<Record<string, string>>
   readonly inRecovery: boolean
   readonly mayCreate: boolean
-  /** Tables of the schema that the user may not read and write. */
+  /** Tables of the schema that the user lacks a privilege for. */
   readonly forbiddenTables: readonly string[]
-  /** Connections that ordinary users may open in total, and those open now; null if it cannot be seen. */
+  /** Connections that ordinary users may open in total, and connections open now. */
   readonly connectionsMax: number
   readonly connections: number
-  /** Of the role and the database; -1 for none. */
+  /** Connection limits of the role and of the database; -1 for none. */
   readonly roleConnectionsMax: number
   readonly databaseConnectionsMax: number
   readonly timeMs: number
   /** Connections that one server opens at most. */
   readonly connectionsNeeded: number
-  /** Whether the database is on another machine, and whether the connection is encrypted. */
+  /** Whether the database is on another machine, and whether the connection to it is encrypted. */
   readonly remote: boolean
   readonly encrypted: boolean
-  /** Whether a vault is on its way into it. */
+  /** Whether a move of a vault into the database is unfinished. */
   readonly unfinishedMove: boolean
 }
 
@@ -45,7 +45,7 @@ export interface PostgresInspection {
   /** 0 for a database without tables. */
   readonly version: number
   readonly knownVersion: number
-  /** Only for a database of this program's version. All reads see the same moment. */
+  /** Only for a database of this program's version. All reads see the same snapshot. */
   readonly readers: () => {
     readonly tenants: TenantReader
     readonly jobs: JobReader
@@ -54,25 +54,25 @@ export interface PostgresInspection {
   readonly close: () => Promise<void>
 }
 
-/** Opens the database at `url` in a transaction that only reads. Rejects with a message for the operator. */
+/** Opens the database at `url` in a read-only transaction. Rejects with a message for the operator. */
 export async function openPostgresInspection(url: string): Promise<PostgresInspection> {
   const settings = connectionSettings(url)
   const client = await connectedTo({
     ...bounded(settings),
-    // The checks between two queries may take longer than connections that hold locks may idle.
+    // The checks between two queries may take longer than this timeout of the service.
     idle_in_transaction_session_timeout: 0,
   })
   let reading = false
   const begin = async (): Promise<void> => {
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
-    // The readers expect it, and whether the service gets it is among the facts.
+    // The readers expect this value. Set only now, since the facts hold the value that the service would get.
     if (reading) await client.query('SET LOCAL bytea_output = hex')
   }
   const ask: AskPostgres = async (text, values = []) => {
     try {
       return (await client.query<PostgresRow>(text as string, values as unknown[])).rows
     } catch (error) {
-      // Otherwise one failure would fail every later query.
+      // Otherwise one failed query would fail every later one.
       await client.query('ROLLBACK').then(begin, () => {})
       throw error
     }
@@ -159,7 +159,7 @@ async function versionOf(ask: AskPostgres): Promise<number> {
   return Number(row?.version ?? 0)
 }
 
-/** Whether a vault is on its way into the database; a program that knew no moves left no such table. */
+/** Whether a move into the database is unfinished. Databases of old versions lack the table. */
 async function isMoveUnfinished(ask: AskPostgres): Promise<boolean> {
   const [table] = await ask("SELECT to_regclass('moving') IS NOT NULL AS there")
   if (table!.there !== true) return false

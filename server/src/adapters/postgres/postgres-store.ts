@@ -87,7 +87,7 @@ export interface PostgresOptions {
   readonly commitWaitMs?: number
   /** Opens a vault whose move into this database is unfinished, to inspect the part that has arrived. */
   readonly unfinished?: true
-  /** Whether an empty database is refused, with NoVault, instead of set up. */
+  /** Whether to refuse an empty database, with NoVault, instead of setting up a vault. */
   readonly existing?: boolean
 }
 

@@ -11,7 +11,7 @@ import type { AskPostgres } from './session.ts'
  * Opens the tenants in the database at `url` for reading, with their keys and envelopes, while servers may be running on it.
  * Every read sees the newest commit.
  *
- * Rejects when the database cannot be reached, is of another version of the program, or holds the unfinished part of a move.
+ * Rejects if the database cannot be reached, is at another version, or holds an unfinished move.
  */
 export async function readBesidePostgresServers(
   url: string,

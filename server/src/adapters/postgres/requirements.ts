@@ -36,7 +36,7 @@ export async function requireFidelity(ask: AskPostgres): Promise<void> {
   }
 }
 
-/** Throws NoVault unless a vault was set up in the database. Changes nothing, so it comes before the first migration. */
+/** Throws NoVault unless a vault was set up in the database. Must run before the first migration, which creates tables. */
 export async function requireVault(ask: AskPostgres): Promise<void> {
   const [table] = await ask("SELECT to_regclass('installation') IS NOT NULL AS there")
   if (table!.there === true && (await ask('SELECT 1 FROM installation')).length > 0) return

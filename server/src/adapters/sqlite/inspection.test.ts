@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { freshFolder, openStore } from '../../../test/kit/sqlite-kit.ts'
 import { openSqliteInspection, quickCheck, Uninspectable } from './inspection.ts'
 
-test('an inspection reads tenants and audit logs of one moment, whatever is written meanwhile', async (t) => {
+test('an inspection reads tenants and audit logs from one snapshot, whatever is written meanwhile', async (t) => {
   const folder = freshFolder(t)
   await openStore(t, { folder })
   const { readers, close } = openSqliteInspection(folder)
@@ -23,7 +23,7 @@ test('an inspection reads tenants and audit logs of one moment, whatever is writ
   assert.equal(await later.readers().tenants.count(), 1)
 })
 
-test('a database that is none is damaged, and one whose log has no index is not', async (t) => {
+test('a file that is not a database is damaged, and a database whose log has no index is not', async (t) => {
   const folder = freshFolder(t)
   const path = join(folder, 'symbolon.db')
   writeFileSync(path, 'something else, of more than a hundred bytes: '.repeat(10))
@@ -40,7 +40,7 @@ test('a database that is none is damaged, and one whose log has no index is not'
   rmSync(`${path}-wal`)
 })
 
-test('the quick check ends when its time is over, and leaves nothing', async (t) => {
+test('the quick check ends at its timeout, and leaves nothing', async (t) => {
   const folder = freshFolder(t)
   const db = new DatabaseSync(join(folder, 'symbolon.db'))
   db.exec('CREATE TABLE a (b)')

@@ -11,12 +11,12 @@ import { readOnlyAddress } from './read-only-address.ts'
 import { tenantReader } from './tenant-reader.ts'
 import { isDamage } from './unusable-database.ts'
 
-/** A database that is read and not touched: no file is created, changed or left behind. */
+/** A database opened without creating, changing or leaving behind any file. */
 export interface SqliteInspection {
-  /** The version of its tables, and the one that this program migrates to. */
+  /** The version of its tables, and the version that this program migrates to. */
   readonly version: number
   readonly knownVersion: number
-  /** Only for a database of this program's version. Tenants and audit logs are those of one moment. */
+  /** Only for a database of this program's version. Tenants and audit logs are read from one snapshot. */
   readonly readers: () => {
     readonly tenants: TenantReader
     readonly jobs: JobReader
@@ -25,7 +25,7 @@ export interface SqliteInspection {
   readonly close: () => void
 }
 
-/** A database that cannot be inspected. `damaged` says whether its content is the reason. */
+/** The database cannot be inspected; `damaged` if its content is the reason. */
 export class Uninspectable extends Error {
   override readonly name = 'Uninspectable'
   readonly damaged: boolean
@@ -39,7 +39,7 @@ export class Uninspectable extends Error {
 /**
  * Opens the database in `folder` beside a service, or after one. Throws Uninspectable.
  *
- * Unlike other readers it does not check that the database is durable, since it writes nothing.
+ * Does not check that the database is durable, unlike other readers, since it writes nothing.
  */
 export function openSqliteInspection(folder: string): SqliteInspection {
   const address = addressIn(folder)
@@ -48,7 +48,7 @@ export function openSqliteInspection(folder: string): SqliteInspection {
     for (const it of opened) it.close()
   }
   try {
-    // The reader of jobs has transactions of its own, so it has a connection of its own.
+    // The job reader runs its own transactions, so it needs its own connection.
     opened.push(openAt(address), openAt(address))
     const [db, ofJobs] = opened as [DatabaseSync, DatabaseSync]
     db.exec('BEGIN')
@@ -104,7 +104,7 @@ export async function quickCheck(folder: string, timeoutMs: number): Promise<str
 function addressIn(folder: string): URL {
   const address = readOnlyAddress(join(folder, 'symbolon.db'))
   if (address !== null) return address
-  throw new Uninspectable('its write-ahead log has no index: only a start can read it', false)
+  throw new Uninspectable('its write-ahead log has no index, so only a start can read it', false)
 }
 
 function knownVersion(): number {

@@ -1,4 +1,4 @@
-/** Statements for the notices that processes which use the store leave each other. */
+/** Statements for notices between the processes that use the store. */
 import type { Statement } from './statements.ts'
 
 export const NOTICE_TABLE = {

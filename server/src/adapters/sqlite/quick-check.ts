@@ -1,6 +1,6 @@
 /**
- * The program that reads every page of a database: prints `ok`, or the first thing that is wrong. In a process of its own,
- * because SQLite's check cannot be interrupted. Its argument is an address by readOnlyAddress().
+ * A program that reads every page of a database, and prints `ok` or the first flaw. Its own process, because SQLite's check
+ * cannot be interrupted. Its argument is an address from readOnlyAddress().
  */
 import { DatabaseSync } from 'node:sqlite'
 

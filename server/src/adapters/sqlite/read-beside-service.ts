@@ -18,10 +18,10 @@ export interface TenantsBesideService {
 const CACHE_KIB = 8 * 1024
 
 /**
- * Opens the tenants in `folder` for reading, beside a running service. Every read sees the newest commit, so that a long run does
- * not keep the write-ahead log from being emptied.
+ * Opens the tenants in `folder` for reading, beside a running service. Every read sees the newest commit, so a long run does not
+ * block checkpoints of the write-ahead log.
  *
- * Throws if there is no database, or one of another version of the program.
+ * Throws if there is no database, or if it is at another version.
  */
 export function readBesideSqliteService(folder: string): TenantsBesideService {
   requireDatabase(folder)

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 /**
- * Returns the address by which SQLite reads the database at `path` without creating or changing any file; null if its
+ * Returns the URI with which SQLite reads the database at `path` without creating or changing any file; null if its
  * write-ahead log holds commits and the index of that log is missing, which only a writer can build.
  *
  * While a service runs, and after it was killed, both companion files exist, and the reader shares or copies the index.

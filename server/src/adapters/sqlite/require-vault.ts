@@ -7,9 +7,9 @@ import { requireDatabase } from './data-folder.ts'
 const CACHE_KIB = 256
 
 /**
- * Throws NoVault unless a vault was set up in `folder`: another folder would get a new one.
+ * Throws NoVault unless a vault was set up in `folder`.
  *
- * Call before holdDataFolder(), which creates files; this creates none of a vault.
+ * Call before holdDataFolder(), which creates files; this function creates none of a vault.
  */
 export function requireVault(folder: string): void {
   requireDatabase(folder)
@@ -20,7 +20,7 @@ export function requireVault(folder: string): void {
   )
 }
 
-/** Looked at first, since an empty file is no database yet. */
+/** Checked first, since an empty file is not a database yet. */
 function isEmpty(path: string): boolean {
   const sizeOf = (name: string): number => statSync(name, { throwIfNoEntry: false })?.size ?? 0
   return sizeOf(path) === 0 && sizeOf(`${path}-wal`) === 0

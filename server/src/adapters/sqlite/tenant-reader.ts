@@ -41,7 +41,7 @@ export function tenantReader(db: DatabaseSync): TenantReader {
 
     envelopes: envelopeReader(db),
 
-    // Prepared on demand: the audit log of an older program, without this table, is read as well.
+    // Prepared on demand: this reader also opens databases of older versions, which lack the table.
     notices: async () =>
       db
         .prepare('SELECT * FROM notices ORDER BY created_at, id')

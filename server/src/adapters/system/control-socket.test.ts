@@ -45,7 +45,7 @@ test('giveOrder() is false where no server listens, also after one that was kill
   assert.equal(await giveOrder(folder, {}, () => {}), false)
 })
 
-test('findListener() tells a service from none and from one that was killed, and gives it no order', async (t) => {
+test('findListener() tells a running service from none and from a killed one, and sends it no order', async (t) => {
   for (const folder of [temporaryFolder(t), join(temporaryFolder(t), 'long'.repeat(30))]) {
     mkdirSync(folder, { recursive: true })
     assert.equal(await findListener(folder), 'absent')

@@ -83,8 +83,8 @@ export async function giveOrder(
 }
 
 /**
- * Asks whether a service listens on the socket in `folder`, without sending it anything: `absent` if there is no socket,
- * `abandoned` if there is one that no process listens on.
+ * Finds out whether a service listens on the socket in `folder`, without sending it anything. Resolves with `absent` if there
+ * is no socket, with `abandoned` if no process listens on it.
  */
 export async function findListener(folder: string): Promise<'listening' | 'abandoned' | 'absent'> {
   if (!existsSync(join(folder, NAME))) return 'absent'
@@ -93,7 +93,7 @@ export async function findListener(folder: string): Promise<'listening' | 'aband
   const { promise, resolve } = Promise.withResolvers<'listening' | 'abandoned' | 'absent'>()
   socket.once('connect', () => resolve('listening'))
   socket.once('error', ({ code }: NodeJS.ErrnoException) => {
-    // A service whose queue of connections is full, or that belongs to another user, listens all the same.
+    // A service with a full backlog, or of another user, still listens.
     if (code === 'ENOENT') resolve('absent')
     else resolve(code === 'ECONNREFUSED' ? 'abandoned' : 'listening')
   })

@@ -6,7 +6,7 @@ export type Health =
   | { readonly kind: 'nothing' }
   /** A Symbolon service; `ready` says whether its store reads and writes. */
   | { readonly kind: 'symbolon'; readonly ready: boolean }
-  /** Anything else, or a service too busy to answer. */
+  /** Any other program, or a service too busy to answer. */
   | { readonly kind: 'other'; readonly answer: string }
 
 /** Asks the service that listens on `host`, a name or an address as in its settings. Never rejects. */
@@ -49,7 +49,7 @@ function healthOf(status: number, text: string): Health {
   return { kind: 'other', answer: `HTTP status ${status}` }
 }
 
-/** A service that listens on every address is asked on the loopback one. */
+/** Returns the loopback address for a service that listens on every address. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   return host === '::' ? '::1' : host

@@ -10,13 +10,13 @@ export interface HostMachine {
   /** The version of Node, without the `v`. */
   readonly nodeVersion: string
   readonly disk: (path: string) => Promise<DiskFigures>
-  /** Bytes that a process may still use, and all of them, within the limits of a container; null if unknown. */
+  /** Memory that a process may still use, and in total, within the limits of a container; null if unknown. */
   readonly memory: () => Promise<MemoryFigures | null>
-  /** The open file limit of a process, and the number it has open; null if unknown. */
+  /** The open file limit of a process, and its number of open files; null if unknown. */
   readonly openFiles: (pid: number | 'self') => Promise<OpenFileFigures | null>
   /** The process that has locked the file at `path` exclusively; null if none is known. */
   readonly lockHolder: (path: string) => Promise<number | null>
-  /** The folder of temporary files, and why no file can be created in it; null if one can. */
+  /** The folder for temporary files; `flaw` says why no file can be created in it, and is null if one can. */
   readonly temporaryFolder: () => Promise<{ readonly path: string; readonly flaw: string | null }>
 }
 
@@ -36,7 +36,7 @@ export interface MemoryFigures {
 
 export interface OpenFileFigures {
   readonly limit: number
-  /** Null if another user's process hides it. */
+  /** Null if the process belongs to another user, which hides it. */
   readonly open: number | null
 }
 
@@ -77,7 +77,7 @@ export const LOCAL_MACHINE: HostMachine = {
       const [, kind, , access, pid, file, first, last] = line.trim().split(/\s+/)
       const exclusive = Number(first) <= SHARED_FIRST && Number(last) >= SHARED_LAST
       if (kind !== 'POSIX' || access !== 'WRITE' || !exclusive) continue
-      // The device is not compared: some file systems report another one here than stat() does.
+      // The device is not compared: on some file systems stat() reports another one.
       if (file?.endsWith(`:${found.ino}`) === true) return Number(pid)
     }
     return null

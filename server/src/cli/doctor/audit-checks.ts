@@ -6,10 +6,10 @@ import { timeOfAuditEvent } from '../../ports/audit-log.ts'
 import { CheckSkipped, failed, ok, warning, type Check, type Finding } from './check.ts'
 import type { DoctorContext } from './context.ts'
 
-/** The time for this, in milliseconds; with very many tenants, the rest is left out. Ours. */
+/** Time limit in milliseconds; tenants not reached in time are not checked. Ours. */
 const TENANTS_MS_MAX = 8_000
 
-/** The ends of every tenant's audit log; `symbolon audit verify` reads all of it. */
+/** Checks the end of every tenant's audit log; `symbolon audit verify` reads all of it. */
 export const AUDIT_CHECKS: readonly Check[] = [
   { name: 'audit-chain', group: 'audit log', run: checkNewest },
   { name: 'audit-checkpoints', group: 'audit log', run: checkCheckpoints },
@@ -27,26 +27,28 @@ async function checkNewest({ vault, keyring: open }: DoctorContext): Promise<Fin
       await keyring.open(id)
     } catch (error) {
       if (isDamage(error)) throw error
-      throw new CheckSkipped(`the keys of tenant ${id} do not open: see the check tenant-keys`)
+      throw new CheckSkipped(
+        `the keys of tenant ${id} cannot be unwrapped: see the check tenant-keys`,
+      )
     }
     const flaw = await flawOfNewest({ keyring, store: { auditLog } }, id)
     if (flaw !== null) {
       return failed(
         `The audit log of tenant ${id} is broken: event ${flaw.number} ${flaw.what}.`,
-        `Run symbolon audit verify --tenant ${id} and keep its output; restore a backup, which has the events as they were.`,
+        `Run symbolon audit verify --tenant ${id} and keep its output; then restore a backup, which has the original events.`,
       )
     }
     count++
     await clock.yield()
   }
-  return ok(`The newest events of ${count} tenants follow from genuine checkpoints.`)
+  return ok(`The newest events of ${count} tenants continue genuine checkpoints.`)
 }
 
 async function checkCheckpoints({ vault, service, machine }: DoctorContext): Promise<Finding> {
   const { tenants, auditLog } = await vault()
   const late: string[] = []
   for (const id of await auditLog.tenantIds('beyond-checkpoint')) {
-    // The events of a deleted tenant are removed without its keys.
+    // The events of a deleted tenant need no checkpoint: they are removed, and its keys are gone.
     if ((await tenants.find(id)) === null) continue
     const state = await auditLog.state(id)
     const covered = state?.checkpoint?.last.number ?? 0
@@ -54,13 +56,13 @@ async function checkCheckpoints({ vault, service, machine }: DoctorContext): Pro
     if (row === undefined) continue
     if (machine.now() - timeOfAuditEvent(row.entry) > AUDIT_CHECKPOINT_LAG_MS_MAX) late.push(id)
   }
-  if (late.length === 0) return ok('No event has been waiting for its checkpoint for long.')
+  if (late.length === 0) return ok('No event has waited long for its checkpoint.')
   if (!service.running) {
-    return ok(`The newest events of ${late.length} tenants get their checkpoint at the next start.`)
+    return ok(`The newest events of ${late.length} tenants get a checkpoint at the next start.`)
   }
   return failed(
-    `Events of ${late.length} tenants, such as ${late[0]}, have waited for a checkpoint for over a minute, although a service runs.`,
-    `Run symbolon audit verify --tenant ${late[0]}, and read the log for record_unsealed: if the audit log is broken, ` +
+    `Events of ${late.length} tenants, such as ${late[0]}, have waited for a checkpoint for over a minute, although a service is running.`,
+    `Run symbolon audit verify --tenant ${late[0]}, and look for record_unsealed in the service log: if the audit log is broken, ` +
       'restore a backup (symbolon restore).',
   )
 }
@@ -82,11 +84,12 @@ async function checkRetention({
     const [first] = await auditLog.rowsAfter(id, state.removed.number, 1)
     if (first !== undefined && timeOfAuditEvent(first.entry) < before) late.push(id)
   }
-  if (late.length === 0) return ok(`No audit event is older than the ${limit} days it is kept.`)
+  if (late.length === 0)
+    return ok(`No audit event is older than the retention period of ${limit} days.`)
   return warning(
-    `${late.length} tenants, such as ${late[0]}, have audit events older than the ${limit} days they are kept.`,
+    `${late.length} tenants, such as ${late[0]}, have audit events older than the retention period of ${limit} days.`,
     service.running
-      ? `Run symbolon audit verify --tenant ${late[0]}: broken events are kept (record_not_swept in the log).`
+      ? `Run symbolon audit verify --tenant ${late[0]}: broken events are not removed (record_not_swept in the service log).`
       : 'Start the service (symbolon serve), which removes them.',
   )
 }

@@ -20,25 +20,25 @@ export type CheckStatus = 'failed' | 'warning' | 'skipped' | 'ok'
 
 export interface Finding {
   readonly status: CheckStatus
-  /** One sentence, with the figures; never a secret. */
+  /** One sentence with the figures, and without secrets. */
   readonly message: string
   /** The command to run or the setting to change; null if nothing needs to be done. */
   readonly remedy: string | null
 }
 
 export interface Check {
-  /** In kebab-case, unique, and stable: monitoring selects by it. */
+  /** In kebab-case, unique and stable: monitoring selects checks by name. */
   readonly name: string
   readonly group: CheckGroup
-  /** Whether it has a meaning with these settings; otherwise it is left out. */
+  /** Whether the check makes sense with these settings; if not, it is left out. */
   readonly applies?: (config: Config) => boolean
-  /** Milliseconds, if CHECK_MS_MAX does not fit. */
+  /** In milliseconds; CHECK_MS_MAX by default. */
   readonly timeoutMs?: number
   /** Throws CheckSkipped if an earlier failure leaves nothing to check. Changes nothing. */
   readonly run: (context: DoctorContext) => Promise<Finding>
 }
 
-/** A check that cannot run because of something that another check reports. Its message is the reason. */
+/** Thrown if a check cannot run because of a problem that another check reports. Its message is the reason. */
 export class CheckSkipped extends Error {
   override readonly name = 'CheckSkipped'
 }
@@ -58,7 +58,7 @@ export function failed(message: string, remedy: string): Finding {
 export const usesSqlite = ({ databaseUrl }: Config): boolean => databaseUrl === null
 export const usesPostgres = ({ databaseUrl }: Config): boolean => databaseUrl !== null
 
-/** Returns paths as words of a shell command. */
+/** Quotes paths for a shell command. */
 export function words(...paths: readonly string[]): string {
   return paths
     .map((it) => (/^[\w@%+=:,./-]+$/.test(it) ? it : `'${it.replaceAll("'", String.raw`'\''`)}'`))

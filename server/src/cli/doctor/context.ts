@@ -1,4 +1,4 @@
-/** The context of the checks: settings, machine, and the store and the root key, each opened once, and only to read. */
+/** The context of the checks: settings and machine, and the store and the root key, each opened once and read-only. */
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { checkRootKey } from '../../access/root-key-check.ts'
@@ -20,19 +20,19 @@ import { openSandbox, type Sandbox, type SandboxOptions } from './sandbox.ts'
 
 export interface DoctorContext {
   readonly config: Config
-  /** Variables with our prefix that are no settings. */
+  /** Variables with our prefix that are not settings. */
   readonly unknownVariables: readonly string[]
   readonly machine: HostMachine
   readonly service: ServiceState
   /** Opens the database, of any version. Rejects with the reason, or with CheckSkipped if there is none yet. */
   readonly openDatabase: () => Promise<InspectedDatabase>
-  /** The same, for the checks that leave its failure to the check `database`. Rejects with CheckSkipped. */
+  /** The same for every check but `database`, which reports its failure: rejects with CheckSkipped. */
   readonly database: () => Promise<InspectedDatabase>
   /** The content of a database of this program's version. Rejects with CheckSkipped. */
   readonly vault: () => Promise<VaultReaders>
   /** The root keys of the settings. Rejects with CheckSkipped. */
   readonly rootKeys: () => Promise<RootKeys>
-  /** The keys of tenants, under the root key that the data was set up with. Rejects with CheckSkipped. */
+  /** The tenant keys, under the root key of the data. Rejects with CheckSkipped. */
   readonly keyring: () => Promise<LocalKeyring>
   /** Tests the sandbox of reactors, once. */
   readonly sandbox: () => Promise<Sandbox>
@@ -72,7 +72,7 @@ export interface ContextInput {
   readonly sandboxOptions?: SandboxOptions
 }
 
-/** Call `close` at the end; it closes whatever was opened. */
+/** Opens a context; `close` releases everything that the checks opened. */
 export async function openContext(
   input: ContextInput,
 ): Promise<{ readonly context: DoctorContext; readonly close: () => Promise<void> }> {
@@ -100,7 +100,7 @@ export async function openContext(
     sandbox: once(async () => {
       if ((await machine.temporaryFolder()).flaw === null)
         return openSandbox(config, sandboxOptions)
-      throw new CheckSkipped('its files have no place: see the check temporary-folder')
+      throw new CheckSkipped('it needs temporary files: see the check temporary-folder')
     }),
   }
   const close = async (): Promise<void> => {
@@ -110,7 +110,7 @@ export async function openContext(
   return { context, close }
 }
 
-/** Whether there is a database to read: PostgreSQL is asked in any case. */
+/** Whether there is a database to read. With PostgreSQL always true: the connection attempt decides. */
 export function existsDatabase({
   databaseUrl,
   dataDir,
@@ -118,7 +118,7 @@ export function existsDatabase({
   return databaseUrl !== null || existsSync(join(dataDir, 'symbolon.db'))
 }
 
-/** Returns the names in the data folder, none if it does not exist. Throws CheckSkipped if it cannot be read. */
+/** Returns the file names in the data folder; none if it does not exist. Throws CheckSkipped if it cannot be read. */
 export function namesIn(folder: string): string[] {
   try {
     return existsSync(folder) ? readdirSync(folder) : []
@@ -139,7 +139,7 @@ async function inspect({ databaseUrl, dataDir }: Config): Promise<Inspection> {
 
 function readersOf({ version, knownVersion, facts, readers }: Inspection): VaultReaders {
   if (version !== knownVersion) {
-    throw new CheckSkipped('the database is of another version: see the check schema-version')
+    throw new CheckSkipped('the database is at another version: see the check schema-version')
   }
   if (facts !== null && facts.forbiddenTables.length > 0) {
     throw new CheckSkipped('some tables cannot be read: see the check writable')

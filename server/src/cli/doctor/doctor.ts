@@ -8,9 +8,9 @@ import { renderJson, renderReport, statusOf } from './report.ts'
 import { runChecks, type CheckResult } from './run-checks.ts'
 
 /**
- * `symbolon doctor`: checks everything that the service depends on, and says how to fix what is wrong.
+ * `symbolon doctor`: checks everything that the service depends on, and says how to fix each problem.
  *
- * Reads only, beside a running service or without one. Exits with 1 if a check failed, or with `--strict` if one warned.
+ * Read-only; may run beside the service. Exits with 1 if a check failed, or with `--strict` if one warned.
  */
 export const doctor: RunCommand = async ({ flags, out }) => {
   const results = await resultsOf(flags)
@@ -20,7 +20,7 @@ export const doctor: RunCommand = async ({ flags, out }) => {
   return status === 'failed' || (status === 'warning' && flags['strict'] !== undefined) ? 1 : 0
 }
 
-/** Runs those of the checks that apply. */
+/** Runs the checks that apply. */
 export async function diagnose(
   input: ContextInput,
   checks: readonly Check[] = CHECKS,
@@ -33,7 +33,7 @@ export async function diagnose(
   }
 }
 
-/** With unusable settings there is nothing to check against. */
+/** With unusable settings, reports only those. */
 async function resultsOf(flags: CommandInput['flags']): Promise<CheckResult[]> {
   let config: Config
   try {

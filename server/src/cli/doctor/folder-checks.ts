@@ -5,13 +5,13 @@ import { MiB } from '../../base/limits.ts'
 import { failed, ok, usesSqlite, warning, words, type Check, type Finding } from './check.ts'
 import { namesIn, type DoctorContext } from './context.ts'
 
-/** Below this the next write-ahead log may not fit: SQLite's limit of it is 16 MiB. Ours. */
+/** With less, the write-ahead log may not fit: SQLite truncates it to 16 MiB. Ours. */
 const FREE_BYTES_MIN = 64 * MiB
 
 /** Ours: a service creates a handful of files. */
 const FREE_FILES_MIN = 100
 
-/** The data folder: its disk, its permissions, and what was left in it. */
+/** The data folder: its disk, its permissions and leftovers in it. */
 export const FOLDER_CHECKS: readonly Check[] = [
   { name: 'disk-space', group: 'data folder', applies: usesSqlite, run: checkDiskSpace },
   { name: 'inodes', group: 'data folder', applies: usesSqlite, run: checkInodes },
@@ -44,11 +44,11 @@ async function checkDiskSpace({ config, machine }: DoctorContext): Promise<Findi
 
 async function checkInodes({ config, machine }: DoctorContext): Promise<Finding> {
   const { freeFiles } = await machine.disk(existingFolder(config.dataDir))
-  if (freeFiles === null) return ok('This file system has no limit of files.')
+  if (freeFiles === null) return ok('This file system does not limit the number of files.')
   if (freeFiles >= FREE_FILES_MIN) return ok(`${freeFiles} more files can be created.`)
   return failed(
     `Only ${freeFiles} more files can be created on the file system of ${config.dataDir}.`,
-    'Remove files that nothing needs: the file system has no inodes left (df -i).',
+    'Remove files that are not needed: the file system is running out of inodes (df -i).',
   )
 }
 
@@ -69,7 +69,7 @@ async function checkFileSystem({ config, machine }: DoctorContext): Promise<Find
       'Set SYMBOLON_DATA_DIR to a folder on a disk; in a container, to one in a volume.',
     )
   }
-  return ok('The file system of the data folder is suitable.')
+  return ok('The data folder is on a suitable file system.')
 }
 
 /** Magic numbers. Source: statfs(2). */
@@ -96,13 +96,13 @@ async function checkFolder({ config: { dataDir }, machine }: DoctorContext): Pro
   }
   if (machine.user !== null && machine.user !== 0 && found.uid !== machine.user) {
     return failed(
-      `${dataDir} belongs to user ${found.uid}, and this is user ${machine.user}.`,
+      `${dataDir} belongs to user ${found.uid}, but this is user ${machine.user}.`,
       `Run symbolon as user ${found.uid}, or run chown -R ${machine.user} ${words(dataDir)}.`,
     )
   }
   if (machine.user === 0 && found.uid !== 0) {
     return warning(
-      `${dataDir} belongs to user ${found.uid}, and this is root: what the service may not do is not noticed.`,
+      `${dataDir} belongs to user ${found.uid}, but this is root, who can do more than the service: some problems are not found.`,
       `Run symbolon doctor as user ${found.uid}.`,
     )
   }
@@ -117,7 +117,7 @@ async function checkFolder({ config: { dataDir }, machine }: DoctorContext): Pro
   const { mode: modeAbove } = statSync(above)
   if ((modeAbove & 0o002) !== 0 && (modeAbove & 0o1000) === 0) {
     return failed(
-      `Every user may write to ${above}, and so put another folder in the place of ${dataDir}.`,
+      `Every user may write to ${above}, and so replace ${dataDir} with another folder.`,
       `Run chmod o-w ${words(above)}.`,
     )
   }
@@ -147,11 +147,11 @@ async function checkFiles({ config: { dataDir }, machine }: DoctorContext): Prom
   }
   if (open.length > 0 || unusable.length > 0) {
     const wrong = [...open, ...unusable]
-    const why = open.length > 0 ? 'Other users have access to' : 'The owner cannot use'
+    const why = open.length > 0 ? 'Other users have access to' : 'The owner cannot read and write'
     return failed(`${why} ${wrong.join(', ')}.`, `Run chmod 0600 ${words(...wrong)}.`)
   }
   if (there.length === 0) return ok('There are no files in the data folder yet.')
-  return ok(`${there.length} files of the data folder are private to its owner.`)
+  return ok(`${there.length} files in the data folder are private to its owner.`)
 }
 
 async function checkMoved({ config: { dataDir } }: DoctorContext): Promise<Finding> {
@@ -159,14 +159,14 @@ async function checkMoved({ config: { dataDir } }: DoctorContext): Promise<Findi
   if (mark === null) return ok('The data was not moved to another store.')
   if (!mark.finished) {
     return failed(
-      'The data is on its way to a PostgreSQL database, and not all of it has arrived.',
-      'Run symbolon migrate --from sqlite --to postgres again to finish, with SYMBOLON_DATABASE_URL of that database; ' +
-        `to stay here, run rm ${words(join(dataDir, 'symbolon.moved'))}.`,
+      'A move of the data to a PostgreSQL database is not finished.',
+      'Run symbolon migrate --from sqlite --to postgres again to finish it, with the SYMBOLON_DATABASE_URL of that database; ' +
+        `to keep using this folder, run rm ${words(join(dataDir, 'symbolon.moved'))}.`,
     )
   }
   return failed(
-    'The data was moved to a PostgreSQL database, and continues there.',
-    `Set SYMBOLON_DATABASE_URL to that database; to begin again from what is here, run rm ${words(join(dataDir, 'symbolon.moved'))}.`,
+    'The data was moved to a PostgreSQL database, which now holds it.',
+    `Set SYMBOLON_DATABASE_URL to that database; to return to the old data in this folder, run rm ${words(join(dataDir, 'symbolon.moved'))}.`,
   )
 }
 
@@ -185,7 +185,7 @@ async function checkLeftovers({ config: { dataDir }, service }: DoctorContext): 
 const LEFTOVERS =
   /^(?:backup-copy-.*|restoring|symbolon\.moved\.part|symbolon\..*\.trial|.*\.[0-9a-f]{16}\.new)$/
 
-/** Returns the folder, or the nearest one above that exists: it is the one that the first start fills. */
+/** Returns the folder, or its nearest existing parent, in which the first start creates it. */
 function existingFolder(folder: string): string {
   let at = resolve(folder)
   while (!existsSync(at)) at = dirname(at)

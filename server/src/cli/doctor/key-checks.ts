@@ -12,7 +12,7 @@ import { readAuthorities } from '../read-authorities.ts'
 import { CheckSkipped, failed, ok, warning, words, type Check, type Finding } from './check.ts'
 import { existsDatabase, namesIn, type DoctorContext } from './context.ts'
 
-/** The time for opening the keys of tenants, in milliseconds: with very many tenants, the rest is left out. Ours. */
+/** Time limit for unwrapping tenant keys, in milliseconds; tenants not reached in time are not checked. Ours. */
 const KEYS_MS_MAX = 8_000
 
 /** The root key, the keys it wraps, and the certificates that are trusted. */
@@ -25,12 +25,12 @@ export const KEY_CHECKS: readonly Check[] = [
       const file = rootKeyFileOf(config)
       const beside = dirname(resolve(file)) === resolve(config.dataDir)
       if (!beside || config.databaseUrl !== null) {
-        return ok('The root key is kept away from the data.')
+        return ok('The root key is kept apart from the data.')
       }
       return warning(
         'The root key is in the data folder, so a copy of the folder can be decrypted.',
-        'For production stop the service, move the key to another volume, and set SYMBOLON_ROOT_KEY_FILE to its path; ' +
-          'for development this is fine.',
+        'For production, stop the service, move the key to another volume, and set SYMBOLON_ROOT_KEY_FILE to its path; ' +
+          'for development, this is fine.',
       )
     },
   },
@@ -91,7 +91,7 @@ async function checkRootKeyFile({ config }: DoctorContext): Promise<Finding> {
   return ok(`${file} is a root key that only its owner can read.`)
 }
 
-/** The reader of the file says what is wrong with it; this is the command against that. */
+/** The message comes from the reader of the file; this returns the matching command. */
 function remedyOf(file: string): string {
   const found = lstatSync(file)
   if (found.isFile() && (found.mode & 0o7777 & ~0o600) !== 0)
@@ -106,7 +106,7 @@ async function checkNextRootKey({ config, vault, rootKeys }: DoctorContext): Pro
   const file = config.rootKeyNextFile!
   if (!(await hasRootKey(file))) {
     return warning(
-      `SYMBOLON_ROOT_KEY_NEXT_FILE names ${file}, which does not exist, so the root key was not replaced.`,
+      `SYMBOLON_ROOT_KEY_NEXT_FILE names ${file}, which does not exist, so the root key cannot be replaced.`,
       `Run symbolon keys create-root --to ${words(file)} and restart the service, or unset SYMBOLON_ROOT_KEY_NEXT_FILE.`,
     )
   }
@@ -120,12 +120,12 @@ async function checkNextRootKey({ config, vault, rootKeys }: DoctorContext): Pro
   await rootKeys()
   if ((await tenants.rootKeyCheck())?.id === next.id) {
     return warning(
-      `The next root key, ${next.id}, is in use already.`,
-      `Set SYMBOLON_ROOT_KEY_FILE to ${file}, unset SYMBOLON_ROOT_KEY_NEXT_FILE, and start the service again.`,
+      `The next root key, ${next.id}, is already in use.`,
+      `Set SYMBOLON_ROOT_KEY_FILE to ${file}, unset SYMBOLON_ROOT_KEY_NEXT_FILE, and restart the service.`,
     )
   }
   return warning(
-    `The next root key, ${next.id}, is given and not in use.`,
+    `The next root key, ${next.id}, is configured but not in use.`,
     'Run symbolon keys rotate --root, or unset SYMBOLON_ROOT_KEY_NEXT_FILE.',
   )
 }
@@ -136,7 +136,7 @@ async function checkTenantKeys({ vault, keyring: open }: DoctorContext): Promise
   const ids = await tenants.ids()
   if (ids.length === 0) {
     return warning(
-      'The vault has no tenant, so there is no key that could call it.',
+      'The vault has no tenant, so no API key can call it.',
       'Stop the service, run symbolon init, and start the service again.',
     )
   }
@@ -154,13 +154,16 @@ async function checkTenantKeys({ vault, keyring: open }: DoctorContext): Promise
   }
   if (damaged.length > 0) {
     return failed(
-      `The root key does not open ${damaged.length} tenant keys, such as ${damaged[0]}.`,
-      'The keys are damaged: restore a backup that holds them intact (symbolon restore), or restore a new backup with ' +
-        '--skip-damaged. symbolon verify names every damaged value.',
+      `The root key does not unwrap ${damaged.length} tenant keys, such as ${damaged[0]}.`,
+      'The keys are damaged: restore a backup that holds them intact (symbolon restore), or make a new backup and restore it ' +
+        'with --skip-damaged. symbolon verify names every damaged value.',
     )
   }
-  if (opened < ids.length) return ok(`The keys of ${opened} of ${ids.length} tenants were opened.`)
-  return ok(`The keys of all ${ids.length} tenants open.`)
+  if (opened < ids.length)
+    return ok(
+      `The keys of ${opened} of ${ids.length} tenants were unwrapped; there was no time for the others.`,
+    )
+  return ok(`The keys of all ${ids.length} tenants can be unwrapped.`)
 }
 
 async function checkCertificates({ config, machine }: DoctorContext): Promise<Finding> {
@@ -184,10 +187,10 @@ async function checkCertificates({ config, machine }: DoctorContext): Promise<Fi
       expired.push(`${name} in ${file} (${validToDate.toISOString().slice(0, 10)})`)
     }
   }
-  if (expired.length === 0) return ok(`${count} additional certificates are trusted, and valid.`)
+  if (expired.length === 0) return ok(`${count} additional trusted certificates are valid.`)
   return warning(
     `These trusted certificates have expired: ${expired.join('; ')}.`,
-    'Replace them in the file with their successors, and start the service again.',
+    'Replace them in the file with their successors, and restart the service.',
   )
 }
 

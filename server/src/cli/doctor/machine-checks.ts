@@ -10,10 +10,10 @@ const CLOCK_MS_MAX = 5_000
 /** Tenants whose newest audit event is read. Ours. */
 const TENANTS_MAX = 1_000
 
-/** What a service with a few reactors needs beside its page caches. Ours. */
+/** Memory that a service with a few reactors needs besides its page caches. Ours. */
 const MEMORY_BYTES_MIN = 256 * MiB
 
-/** Files and connections that a busy service opens. Ours: a thousand clients, as many destinations, and reactors. */
+/** Files and connections that a busy service opens: a thousand clients, as many destinations, and reactors. Ours. */
 const OPEN_FILES_MIN = 4_096
 
 export const MACHINE_CHECKS: readonly Check[] = [
@@ -26,7 +26,7 @@ export const MACHINE_CHECKS: readonly Check[] = [
       const { facts } = await database()
       const off = machine.now() - facts!.timeMs
       if (Math.abs(off) <= CLOCK_MS_MAX) {
-        return ok('The clocks of this machine and of the database agree to a few seconds.')
+        return ok('The clocks of this machine and of the database agree within 5 seconds.')
       }
       return failed(
         `The clock of this machine is ${seconds(Math.abs(off))} ${off < 0 ? 'behind' : 'ahead of'} the database's.`,
@@ -42,9 +42,9 @@ export const MACHINE_CHECKS: readonly Check[] = [
       if (figures === null) return ok('This system does not report its memory.')
       const [free, total] = [figures.availableBytes, figures.totalBytes].map(mebibytes)
       if (figures.availableBytes >= MEMORY_BYTES_MIN)
-        return ok(`${free} of ${total} are available.`)
+        return ok(`${free} of memory is available, of ${total} in total.`)
       return warning(
-        `Only ${free} of ${total} memory are available; ${mebibytes(MEMORY_BYTES_MIN)} are needed at least.`,
+        `Only ${free} of memory is available, of ${total} in total; at least ${mebibytes(MEMORY_BYTES_MIN)} is needed.`,
         'Stop other programs, or give the machine or the container more memory.',
       )
     },
@@ -65,7 +65,7 @@ export const MACHINE_CHECKS: readonly Check[] = [
       }
       if (limit >= OPEN_FILES_MIN) return ok(`${found}.`)
       return warning(
-        `${found}; every connection is one, and ${OPEN_FILES_MIN} are recommended.`,
+        `${found}; every connection counts as one, and ${OPEN_FILES_MIN} are recommended.`,
         RAISE_THE_LIMIT,
       )
     },
@@ -78,13 +78,13 @@ export const MACHINE_CHECKS: readonly Check[] = [
       if (flaw === null) return ok(`Temporary files can be created in ${path}.`)
       return failed(
         `No temporary file can be created in ${path} (${flaw}), which reactors at the level ${reactorLevel} may need.`,
-        'Set TMPDIR to a folder that the user of the service may write to.',
+        "Set TMPDIR to a folder that the service's user may write to.",
       )
     },
   },
 ]
 
-/** The clock cannot be behind what happened before: the program was built, and events were written by some clock. */
+/** The clock is wrong if it is earlier than the program's files, or than an audit event. */
 async function checkClock({ machine, config, vault }: DoctorContext): Promise<Finding> {
   const now = machine.now()
   const shown = new Date(now).toISOString()
@@ -92,7 +92,7 @@ async function checkClock({ machine, config, vault }: DoctorContext): Promise<Fi
   // npm gives every file in a package the same date, in 1985.
   if (now < built - DAY_MS) {
     return failed(
-      `The clock says ${shown}, which is before this program was installed.`,
+      `The clock says ${shown}, which is earlier than the files of this program.`,
       SET_THE_CLOCK,
     )
   }

@@ -6,7 +6,7 @@ import { ok, warning, type Check } from './check.ts'
 /** A block with fewer leading bits covers more than one network of an organization. Ours. */
 const BITS_MIN = { 4: 8, 6: 16 } as const
 
-/** The address that clouds answer with the credentials of the machine. */
+/** The metadata service of clouds, which returns the machine's credentials. */
 const METADATA = parseIpAddress('169.254.169.254')!
 
 /** The addresses that the service listens on, and those it may call. */
@@ -34,7 +34,7 @@ export const NETWORK_CHECKS: readonly Check[] = [
       }
       return warning(
         `The service listens at ${host} and speaks plain HTTP: keys and data can be read on the network.`,
-        'Set SYMBOLON_HOST to localhost with a TLS proxy on this machine; with one elsewhere, let nothing else reach ' +
+        'Set SYMBOLON_HOST to localhost, behind a TLS proxy on this machine; with a proxy elsewhere, let nothing else reach ' +
           'the service, and set SYMBOLON_PUBLIC_URL to its https URL.',
       )
     },
@@ -79,7 +79,7 @@ export const NETWORK_CHECKS: readonly Check[] = [
 
 function isWide({ host }: Destination): boolean {
   if (host.kind === 'block') return host.block.bits < BITS_MIN[host.block.version]
-  // Such as *.com.
+  // For example *.com.
   return host.kind === 'suffix' && host.suffix.lastIndexOf('.') === 0
 }
 

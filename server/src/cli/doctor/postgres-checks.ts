@@ -6,7 +6,7 @@ import { reasonOf } from './run-checks.ts'
 /** The oldest version whose features suffice. Source: docs/operate/postgres.md. */
 const VERSION_MIN = 150_000
 
-/** The PostgreSQL database, as its user and this address see it. */
+/** The PostgreSQL database, as seen by its user from this address. */
 export const POSTGRES_CHECKS: readonly Check[] = [
   {
     name: 'database',
@@ -26,7 +26,7 @@ export const POSTGRES_CHECKS: readonly Check[] = [
     const lazy = settings['synchronous_commit'] ?? 'on'
     if (lazy !== 'on' && lazy !== 'remote_apply') {
       return failed(
-        `synchronous_commit is ${lazy}: a power cut would undo acknowledged writes, and a start is refused.`,
+        `synchronous_commit is ${lazy}: a power cut would lose acknowledged writes, and the service refuses to start.`,
         setForRole(it, 'synchronous_commit', 'on'),
       )
     }
@@ -44,14 +44,14 @@ export const POSTGRES_CHECKS: readonly Check[] = [
     const encoding = settings['server_encoding'] ?? 'UTF8'
     if (encoding !== 'UTF8' && encoding !== 'SQL_ASCII') {
       return failed(
-        `The encoding of the database is ${encoding}, which lacks some characters; a start is refused.`,
+        `The encoding of the database is ${encoding}, which lacks some characters; the service refuses to start.`,
         "Create a database with CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0, and set SYMBOLON_DATABASE_URL to it.",
       )
     }
     const output = settings['bytea_output'] ?? 'hex'
     if (output === 'hex') return ok(`The encoding is ${encoding}, and bytea_output is hex.`)
     return failed(
-      `bytea_output is ${output}: sealed data would be misread, and a start is refused.`,
+      `bytea_output is ${output}: encrypted data would be misread, and the service refuses to start.`,
       setForRole(it, 'bytea_output', 'hex'),
     )
   }),
@@ -110,7 +110,7 @@ export const POSTGRES_CHECKS: readonly Check[] = [
     if (connectionsMax - connections >= needed) return ok(`${found}; a server needs ${needed}.`)
     return warning(
       `${found}, and each server opens up to ${needed}.`,
-      'End connections that nothing needs (pg_stat_activity), or raise max_connections.',
+      'End unneeded connections (pg_stat_activity), or raise max_connections.',
     )
   }),
   about('transaction-isolation', ({ settings, ...it }) => {
@@ -134,7 +134,7 @@ export const POSTGRES_CHECKS: readonly Check[] = [
   about('autovacuum', ({ settings }) => {
     if (settings['autovacuum'] !== 'off') return ok('autovacuum is on.')
     return warning(
-      'autovacuum is off: deleted rows stay, statistics grow old, and in the end writes stop.',
+      'autovacuum is off: deleted rows stay, statistics go stale, and writes eventually stop.',
       'ALTER SYSTEM SET autovacuum = on; SELECT pg_reload_conf();',
     )
   }),
@@ -143,19 +143,19 @@ export const POSTGRES_CHECKS: readonly Check[] = [
     if (encrypted) return ok('The connection to the database is encrypted and verified.')
     return warning(
       'The connection to the database on another machine is not encrypted (sslmode=disable).',
-      'Remove sslmode=disable from SYMBOLON_DATABASE_URL, unless the network is as private as the machine.',
+      'Remove sslmode=disable from SYMBOLON_DATABASE_URL, unless the network is as private as this machine.',
     )
   }),
   about('unfinished-move', ({ unfinishedMove }) => {
-    if (!unfinishedMove) return ok('No vault is on its way into the database.')
+    if (!unfinishedMove) return ok('No move into the database is unfinished.')
     return failed(
-      'A vault is on its way into the database, and not all of it is there.',
+      'A move of a vault into the database is not finished.',
       'Run symbolon migrate --from sqlite --to postgres again, on the machine of the data folder.',
     )
   }),
 ]
 
-/** Makes a check of the facts alone; it is skipped if the database cannot be reached. */
+/** Returns a check of the facts alone. It is skipped if the database cannot be reached. */
 function about(name: string, judge: (facts: PostgresFacts) => Finding): Check {
   return {
     name,
@@ -173,12 +173,12 @@ function reachedBy({ version, versionNumber, database, user }: PostgresFacts): F
     return ok(`PostgreSQL ${version} answers: database ${database}, user ${user}.`)
   }
   return failed(
-    `The database is PostgreSQL ${version}, and 15 or later is needed.`,
+    `The database is PostgreSQL ${version}, but 15 or later is needed.`,
     'Upgrade the database server to PostgreSQL 15 or later.',
   )
 }
 
-/** Returns the remedy against the reason that a connection failed for. */
+/** Returns the remedy for a failed connection. */
 function remedyOf(reason: string): string {
   for (const [pattern, remedy] of REMEDIES) if (pattern.test(reason)) return remedy
   return 'Start the database, and check the address in SYMBOLON_DATABASE_URL.'
@@ -205,7 +205,7 @@ const REMEDIES: readonly (readonly [RegExp, string])[] = [
   ],
   [
     /certificate|self-signed|altnames|SSL/i,
-    "Give the database a certificate for the name in SYMBOLON_DATABASE_URL, and add sslrootcert with its authority's PEM file.",
+    'Give the database a certificate for the name in SYMBOLON_DATABASE_URL, and add sslrootcert with the PEM file of its authority.',
   ],
 ]
 

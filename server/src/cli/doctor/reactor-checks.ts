@@ -19,12 +19,12 @@ export const REACTOR_CHECKS: readonly Check[] = [
       }
       if (reactorLevel !== 'portable') {
         return ok(
-          `The sandbox of the level ${reactorLevel} withstood every attempt of the self-test.`,
+          `The sandbox at the level ${reactorLevel} withstood every attempt of the self-test.`,
         )
       }
       return warning(
-        'The level portable has no sandbox of the kernel, and malicious code can escape it.',
-        'Set SYMBOLON_REACTOR_LEVEL to jail or hardened, unless you trust everyone who writes reactors.',
+        'The level portable has no kernel sandbox: malicious code can escape.',
+        'Set SYMBOLON_REACTOR_LEVEL to jail or hardened, unless you trust all authors of reactors.',
       )
     },
   },

@@ -1,16 +1,16 @@
 import { CHECK_GROUPS, type CheckStatus } from './check.ts'
 import type { CheckResult } from './run-checks.ts'
 
-/** The worst comes first. */
+/** Worst first. */
 const ORDER: readonly CheckStatus[] = ['failed', 'warning', 'skipped', 'ok']
 
-/** Returns the worst status of all; a skipped check is no worse than the one that it was skipped for. */
+/** Returns the worst status. Skipped checks do not count: the cause is the status of another check. */
 export function statusOf(results: readonly CheckResult[]): Exclude<CheckStatus, 'skipped'> {
   if (results.some((it) => it.status === 'failed')) return 'failed'
   return results.some((it) => it.status === 'warning') ? 'warning' : 'ok'
 }
 
-/** Returns the lines for a person: problems first, the summary last. */
+/** Returns the report as lines of text: problems first, the summary last. */
 export function renderReport(results: readonly CheckResult[]): string[] {
   const width = Math.max(0, ...results.map((it) => it.name.length)) + 2
   const lines = sorted(results).flatMap(({ status, name, message, remedy }) => {
@@ -28,7 +28,7 @@ export function renderJson(results: readonly CheckResult[]): string {
   return JSON.stringify({ status: statusOf(results), checks })
 }
 
-/** Replaces what a terminal would obey: messages of databases and names of files come from others. */
+/** Replaces control characters, which a terminal would obey: error messages and file names are not ours. */
 function printable(line: string): string {
   return line.replaceAll(/\p{Cc}/gu, '\ufffd')
 }

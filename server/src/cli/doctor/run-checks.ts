@@ -8,10 +8,10 @@ export interface CheckResult extends Finding {
   readonly group: CheckGroup
 }
 
-/** How long a check may take, in milliseconds. Ours. */
+/** Time limit of a check, in milliseconds. Ours. */
 const CHECK_MS_MAX = 15_000
 
-/** Runs the checks that apply, one after the other, so that none slows down another. */
+/** Runs the checks that apply, one by one, so that none slows down another. */
 export async function runChecks(
   checks: readonly Check[],
   config: Config,
@@ -46,7 +46,7 @@ async function findingOf(check: Check, context: DoctorContext): Promise<Finding>
 function tooLate(timeoutMs: number): Finding {
   return failed(
     `The check did not finish within ${timeoutMs / 1000} s.`,
-    'Find out what keeps the machine, the disk or the database from answering, then run symbolon doctor again.',
+    'Find out why the machine, the disk or the database does not answer, then run symbolon doctor again.',
   )
 }
 
@@ -55,7 +55,7 @@ export function reasonOf(error: Error): string {
   const messages: string[] = []
   for (let it: unknown = error; it instanceof Error; it = it.cause) {
     const { code } = it as NodeJS.ErrnoException
-    // A name with several addresses fails with several errors, and no message of its own.
+    // A connection to a name with several addresses fails with several errors and no message.
     const text = it.message || (code ?? '')
     if (text !== '') messages.push(text.trim().replaceAll(/\s+/g, ' '))
   }
@@ -68,4 +68,4 @@ export const RESTORE_DAMAGED =
   '(symbolon restore) and set SYMBOLON_DATA_DIR to that; symbolon verify finds the values in it that do not decrypt.'
 
 const CRASHED =
-  'Run symbolon doctor as the user of the service, with its settings; if that changes nothing, report the message.'
+  "Run symbolon doctor as the service's user, with its settings; if that changes nothing, report the message."

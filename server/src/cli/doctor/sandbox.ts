@@ -5,13 +5,13 @@ import type { Config } from '../../config.ts'
 export interface Sandbox {
   /** Why no reactor can run; null if reactors can. */
   readonly flaw: string | null
-  /** Packages of the settings that are not installed. */
+  /** Packages in the settings that are not installed. */
   readonly missing: readonly string[]
 }
 
 export type SandboxOptions = Pick<JailSettings, 'bubblewrap' | 'wallsTestMsMax'>
 
-/** Tests the sandbox as a start does: code of ours attempts in it everything that it must prevent. */
+/** Tests the sandbox as a start does: our own code attempts everything that the sandbox must prevent. */
 export async function openSandbox(
   { reactorLevel, reactorPackages }: Pick<Config, 'reactorLevel' | 'reactorPackages'>,
   options: SandboxOptions = {},

@@ -1,6 +1,6 @@
 import { failed, ok, warning, type Check } from './check.ts'
 
-/** Whether the tables are of this program's version. */
+/** Whether the database is at this program's version. */
 export const SCHEMA_CHECK: Check = {
   name: 'schema-version',
   group: 'database',
@@ -8,7 +8,7 @@ export const SCHEMA_CHECK: Check = {
     const { version, knownVersion } = await database()
     if (version > knownVersion) {
       return failed(
-        `The database is at version ${version}, and this program knows ${knownVersion}: it refuses to start.`,
+        `The database is at version ${version}, but this program knows only ${knownVersion}, so it refuses to start.`,
         'Install the newer program again, or restore a backup from before the upgrade (symbolon restore).',
       )
     }
@@ -24,6 +24,6 @@ export const SCHEMA_CHECK: Check = {
           : 'Back it up, then start the service (symbolon serve).',
       )
     }
-    return ok(`The database is at version ${version}, which is this program's.`)
+    return ok(`The database is at this program's version, ${version}.`)
   },
 }

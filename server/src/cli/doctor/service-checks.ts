@@ -9,7 +9,7 @@ import { reasonOf } from './run-checks.ts'
 /** How long a service may take to answer, in milliseconds; its store is given as long for a commit. */
 const ANSWER_MS_MAX = 6_000
 
-/** The service that uses the data folder, if one runs, and the port it listens on. */
+/** The service that uses the data folder, if one is running, and its port. */
 export const SERVICE_CHECKS: readonly Check[] = [
   { name: 'service', group: 'service', run: checkService },
 ]
@@ -19,8 +19,8 @@ async function checkService({ config, service }: DoctorContext): Promise<Finding
   const who = service.pid === null ? 'A process' : `Process ${service.pid}`
   const holds = `${who} uses the data folder`
   if (port === 0) {
-    if (service.running) return ok(`${holds}; its port was chosen at its start.`)
-    return ok('No service is running; its port is to be chosen at the start.')
+    if (service.running) return ok(`${holds}; its start chose the port.`)
+    return ok('No service is running; the start will choose its port.')
   }
   const place = `${host}, port ${port}`
   const unusable = service.running ? null : await tryAddress(config, place)
@@ -28,7 +28,7 @@ async function checkService({ config, service }: DoctorContext): Promise<Finding
   const health = await probeHealth(host, port, ANSWER_MS_MAX)
   if (service.running) return findingOfRunning(health, holds, place)
   if (health.kind === 'nothing') return ok(`No service is running, and ${place} is free.`)
-  // On PostgreSQL a server may run with the data folder of another user, or without one.
+  // With PostgreSQL, a server may run with another user's data folder, or without one.
   if (health.kind === 'symbolon' && config.databaseUrl !== null) {
     if (health.ready) return ok(`A service answers at ${place}, and is ready.`)
     return failed(`The service at ${place} is not ready.`, READ_THE_LOG)
@@ -56,11 +56,11 @@ function findingOfRunning(health: Health, holds: string, place: string): Finding
   return failed(
     `${holds}, and nothing listens at ${place}.`,
     'Run symbolon doctor with the host and port of the service (SYMBOLON_HOST, SYMBOLON_PORT); ' +
-      'if it listens nowhere, it is another command, such as symbolon init: wait for its end.',
+      'if it listens nowhere, it is another command, such as symbolon init: wait until it ends.',
   )
 }
 
-/** Tries any port of the address, so as not to be in the way of a service that starts now. Returns null if that works. */
+/** Tries a free port of the address, which cannot collide with a service that starts now. Returns null if that works. */
 async function tryAddress(config: Config, place: string): Promise<Finding | null> {
   try {
     await tryBinding({ ...listenAddressOf(config), port: 0 }, [])
@@ -73,4 +73,4 @@ async function tryAddress(config: Config, place: string): Promise<Finding | null
   }
 }
 
-const READ_THE_LOG = 'Read the last errors in its log, and restart it if they do not stop.'
+const READ_THE_LOG = 'Read the last errors in its log, and restart it if they persist.'

@@ -7,7 +7,7 @@ import { rootKeyFileOf } from '../open-root-keys.ts'
 
 const VARIABLES = Object.values(SETTINGS).map((it) => it.variable)
 
-/** The settings, and the Node that they are read by. An unusable value is reported before any check runs. */
+/** The settings, and the Node version. An unusable value is reported before any check runs. */
 export const SETTINGS_CHECKS: readonly Check[] = [
   {
     name: 'settings',
@@ -57,14 +57,14 @@ function conflictOf(config: Config): ReturnType<typeof ok> | null {
   }
   if (rootKeyNextFile !== null && resolve(rootKeyNextFile) === resolve(rootKeyFileOf(config))) {
     return warning(
-      'SYMBOLON_ROOT_KEY_NEXT_FILE names the root key itself, so no rotation can follow from it.',
+      'SYMBOLON_ROOT_KEY_NEXT_FILE names the current root key, not another, so no rotation is possible.',
       'Unset SYMBOLON_ROOT_KEY_NEXT_FILE, or set it to the file of another root key.',
     )
   }
   const leftVault = existsSync(join(dataDir, 'symbolon.db'))
   if (databaseUrl !== null && leftVault && !existsSync(join(dataDir, 'symbolon.moved'))) {
     return warning(
-      `SYMBOLON_DATABASE_URL is set, but ${dataDir} holds a vault that was not moved: its data is not served.`,
+      `SYMBOLON_DATABASE_URL is set, but ${dataDir} holds a vault that was not moved, whose data is not served.`,
       'Unset SYMBOLON_DATABASE_URL to serve it, move it with symbolon migrate --from sqlite --to postgres, ' +
         'or set SYMBOLON_DATA_DIR to another folder.',
     )
@@ -72,14 +72,14 @@ function conflictOf(config: Config): ReturnType<typeof ok> | null {
   return null
 }
 
-/** Names the setting that was probably meant, if one is close. */
+/** Returns the remedy: names the setting that was probably meant, if one is close. */
 function correctionOf(unknown: string): string {
   const distances = VARIABLES.map((it) => [it, editDistance(it, unknown)] as const)
   const [meant, distance] = distances.toSorted((a, b) => a[1] - b[1])[0]!
   return distance <= DISTANCE_MAX ? `Rename ${unknown} to ${meant}` : `Unset ${unknown}`
 }
 
-/** A misspelling differs by less. Ours. */
+/** A misspelling has at most so many edits. Ours. */
 const DISTANCE_MAX = 4
 
 /** Returns the lowest version in package.json. */

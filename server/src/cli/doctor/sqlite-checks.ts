@@ -17,10 +17,10 @@ import { existsDatabase, namesIn, type DoctorContext } from './context.ts'
 import { databaseBytes } from './folder-checks.ts'
 import { reasonOf, RESTORE_DAMAGED } from './run-checks.ts'
 
-/** The time for reading every page, in milliseconds: some 10 GB of a disk that reads 500 MB/s. Ours. */
+/** Time limit for reading every page, in milliseconds: enough for 10 GB at 500 MB/s. Ours. */
 const QUICK_CHECK_MS_MAX = 20_000
 
-/** Four times the size to which SQLite truncates the log: something keeps it from being copied. Ours. */
+/** Four times the size to which SQLite truncates the log; beyond it, something blocks checkpoints. Ours. */
 const LOG_BYTES_MAX = 64 * MiB
 
 /** The database file. */
@@ -58,7 +58,7 @@ async function checkDatabase({ config, openDatabase }: DoctorContext): Promise<F
       `${join(dataDir, 'symbolon.db')} cannot be read: ${reasonOf(error)}.`,
       error.damaged
         ? RESTORE_DAMAGED
-        : 'Start the service once (symbolon serve), as the user of the data.',
+        : 'Start the service once (symbolon serve), as the owner of the data folder.',
     )
   }
   return ok(`${join(dataDir, 'symbolon.db')} can be read: ${databaseBytes(dataDir)} bytes.`)
@@ -73,7 +73,7 @@ async function checkIntegrity({ config, database, service }: DoctorContext): Pro
       `reading every page takes longer than ${QUICK_CHECK_MS_MAX / 1_000} s; symbolon backup reads them all`,
     )
   }
-  // Without a service the file is read as it is: one that started meanwhile may have been writing.
+  // Without a service the file is read without locks: a service that started meanwhile may have written to it.
   if (!service.running && logBytes(config.dataDir) > 0) {
     throw new CheckSkipped('a service started meanwhile; run symbolon doctor again')
   }
@@ -86,7 +86,7 @@ async function checkLog({ config, service }: DoctorContext): Promise<Finding> {
   const size = `${Math.ceil(bytes / MiB)} MiB`
   if (bytes > LOG_BYTES_MAX) {
     return warning(
-      `The write-ahead log has grown to ${size}: a long read, or a failure, keeps it from being copied to the database.`,
+      `The write-ahead log has grown to ${size}: a long read, or a failure, prevents its checkpoint into the database.`,
       service.running
         ? 'End other programs that have symbolon.db open; if it stays, restart the service.'
         : 'Start the service (symbolon serve), which copies it to the database.',
@@ -97,7 +97,7 @@ async function checkLog({ config, service }: DoctorContext): Promise<Finding> {
       `The service did not stop cleanly; its next start reads the write-ahead log (${size}).`,
     )
   }
-  return ok(`The write-ahead log has ${size}.`)
+  return ok(`The size of the write-ahead log is ${size}.`)
 }
 
 function logBytes(folder: string): number {

@@ -7,16 +7,16 @@ import type { DoctorContext } from './context.ts'
 /** Data keys are rotated once a year. Source: docs/operate/keys.md. */
 const KEY_AGE_MS_MAX = 400 * 24 * 60 * 60 * 1000
 
-/** A rotation under a running service that takes longer than this has probably failed. Ours. */
+/** If a rotation takes longer than this beside a running service, it has probably failed. Ours. */
 const ROTATION_MS_MAX = 24 * 60 * 60 * 1000
 
-/** A due job is taken within a second, unless runs are busy; after this it is stuck. Ours. */
+/** A due job starts within a second, unless all slots are busy; after this time it is stuck. Ours. */
 const STUCK_MS = 10 * JOB_GRACE_MS
 
-/** Dead letters of a tenant that are counted; ours. */
+/** Dead letters per tenant that are read to find the oldest. Ours. */
 const DEAD_LETTERS_MAX = 1_000
 
-/** Rotations, dead letters and jobs that wait for the operator. */
+/** Rotations, dead letters and jobs that need the operator. */
 export const WORK_CHECKS: readonly Check[] = [
   { name: 'key-rotations', group: 'work', run: checkRotations },
   { name: 'key-age', group: 'work', run: checkKeyAge },
@@ -27,8 +27,8 @@ export const WORK_CHECKS: readonly Check[] = [
 async function checkRotations({ vault, service, machine }: DoctorContext): Promise<Finding> {
   const { tenants } = await vault()
   const unfinished = await unfinishedRotations({ store: { tenants } })
-  if (unfinished.length === 0) return ok('No rotation of a data key is unfinished.')
-  const found = `The rotation of the data keys of ${unfinished.length} tenants, such as ${unfinished[0]}, is not finished`
+  if (unfinished.length === 0) return ok('No data key rotation is unfinished.')
+  const found = `The data key rotation of ${unfinished.length} tenants, such as ${unfinished[0]}, is not finished`
   const keys = (await Promise.all(unfinished.map((it) => tenants.keys(it)))).flat()
   const newest = Math.max(...keys.filter((it) => it.version > 1).map((it) => it.createdAt))
   if (service.running && machine.now() - newest < ROTATION_MS_MAX) {
@@ -37,7 +37,7 @@ async function checkRotations({ vault, service, machine }: DoctorContext): Promi
   return warning(
     `${found}, and the older keys are kept.`,
     service.running
-      ? 'Run symbolon keys rotate; if it fails, the log says which value does not decrypt (key_rotation_failed).'
+      ? 'Run symbolon keys rotate; if it fails, the log names the value that cannot be decrypted (key_rotation_failed).'
       : 'Start the service (symbolon serve), which continues it, or run symbolon keys rotate.',
   )
 }
@@ -70,7 +70,7 @@ async function checkDeadLetters({ vault }: DoctorContext): Promise<Finding> {
       oldest = Math.min(oldest, it.createdAt)
     }
   }
-  const since = Number.isFinite(oldest) ? `, the oldest of ${new Date(oldest).toISOString()}` : ''
+  const since = Number.isFinite(oldest) ? `, the oldest from ${new Date(oldest).toISOString()}` : ''
   return warning(
     `${dead} callbacks could not be delivered and are dead letters${since}.`,
     'Find out why with symbolon callbacks list --api-key-file FILE, then run symbolon callbacks replay --all --api-key-file FILE.',
@@ -80,7 +80,7 @@ async function checkDeadLetters({ vault }: DoctorContext): Promise<Finding> {
 async function checkJobs({ vault, service, machine }: DoctorContext): Promise<Finding> {
   const { tenants, jobs } = await vault()
   const counts = await jobs.counts()
-  const waiting = `${counts.run} runs and ${counts.deliver} callbacks wait`
+  const waiting = `${counts.run} runs and ${counts.deliver} callbacks are waiting`
   const stuckSince = machine.now() - STUCK_MS
   const stages: readonly JobStage[] = ['run', 'deliver']
   const stuck: string[] = []
@@ -90,9 +90,9 @@ async function checkJobs({ vault, service, machine }: DoctorContext): Promise<Fi
       if (found.length > 0) stuck.push(id)
     }
   }
-  if (stuck.length === 0) return ok(`${waiting}; none has been due for long.`)
+  if (stuck.length === 0) return ok(`${waiting}; none is overdue.`)
   return warning(
-    `${waiting}, some of them due for more than ${STUCK_MS / 60_000} minutes, such as those of tenant ${stuck[0]}.`,
+    `${waiting}, some of them overdue for more than ${STUCK_MS / 60_000} minutes, such as those of tenant ${stuck[0]}.`,
     service.running
       ? 'Read the log for jobs_failed and no_reactors, fix the cause, and restart the service.'
       : 'Start the service: symbolon serve.',

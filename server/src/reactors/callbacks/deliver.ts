@@ -145,7 +145,7 @@ async function deliveryOf(
   }
 }
 
-/** Bytes that are no text are no JSON, so they are their own canonical form. */
+/** Bytes that are not UTF-8 cannot be JSON, so they are signed as they are. */
 async function canonicalBody(
   { canonicalJson }: Pick<World, 'canonicalJson'>,
   tenantId: string,

@@ -13,7 +13,7 @@ import { renderCallback } from './wire.ts'
 
 /**
  * Returns the dead letters of the caller's tenant, oldest first, after the one with the id `start`: their destination and
- * the reason they failed, without their content. A damaged one is shown as unreadable, without its destination.
+ * the reason they failed, without their content. Shows a damaged one as unreadable, without its destination.
  *
  * Throws `permission_missing`, `cursor_invalid`.
  */

@@ -79,7 +79,7 @@ function sealSecrets(
   }
 }
 
-/** Returns no secrets if they are damaged: a rotation is how to repair that. */
+/** Returns no secrets if they are damaged, so that a rotation repairs them. */
 function openUnlessDamaged(
   ...[keys, tenantId, stored]: Parameters<typeof openSecrets>
 ): CallbackSecret[] {

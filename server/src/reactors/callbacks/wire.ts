@@ -50,7 +50,7 @@ export const callbackSecretSchema = z
   })
   .meta({ id: 'CallbackSecrets', description: 'What callbacks are signed with, the newest first.' })
 
-/** `state` is null if it is damaged. */
+/** A null `state` means that it is damaged. */
 export function renderCallback(job: Omit<StoredJob, 'result'>, state: JobState | null): JsonObject {
   return {
     id: job.id,

@@ -38,7 +38,7 @@ export function customResponse(error: ThrownError): Answer | string {
   return asText ? { ...statusAndHeaders, text: body } : { ...statusAndHeaders, body }
 }
 
-/** Returns a body of bytes; null without one. */
+/** Returns a body of bytes; null if the body is not bytes. */
 function bytesOf({ bytes }: ThrownError): Buffer | null {
   return typeof bytes === 'string' ? Buffer.from(bytes, 'base64') : null
 }
@@ -49,7 +49,7 @@ function withBytes({ status, headers }: StatusAndHeaders, bytes: Buffer): Answer
 
 type StatusAndHeaders = Required<Pick<Answer, 'status' | 'headers'>>
 
-/** Drops the headers that belong to this service or to intermediaries. An array is several headers of one name. */
+/** Drops the headers that belong to this service or to intermediaries. An array becomes one header per element. */
 function headersOf(headers: Json): StatusAndHeaders['headers'] {
   const kept = new Map<string, string | string[]>()
   let [count, chars] = [0, 0]
@@ -67,13 +67,13 @@ function headersOf(headers: Json): StatusAndHeaders['headers'] {
   return Object.fromEntries(kept)
 }
 
-/** Returns the value of a header; null if it cannot be one. */
+/** Returns a header value as text; null if it is not a valid one. */
 function textOf(value: Json): string | null {
   const text = typeof value === 'number' || typeof value === 'boolean' ? String(value) : value
   return typeof text === 'string' && VALUE.test(text) ? text : null
 }
 
-/** Headers whose meaning a second one would leave open: of several values, the first is sent. */
+/** Headers that must not be repeated: only the first value is sent. */
 const SINGLE: ReadonlySet<string> = new Set(['content-type', 'location', 'retry-after'])
 
 function isOurs(name: string): boolean {

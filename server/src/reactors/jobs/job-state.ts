@@ -82,7 +82,7 @@ export function sealResult(keys: TenantKeys, id: string, { body, ...answer }: An
   return keys.seal(sealContextOf(id, 'result'), new Sensitive(renderKeptAnswer(kept)))
 }
 
-/** Throws `value_unreadable` if the result is damaged or was tampered with, and any error if there is none. */
+/** Throws `value_unreadable` if the result is damaged or was tampered with, and another error if there is none. */
 export function openResult(keys: TenantKeys, { id, result }: StoredJob): Answer {
   if (result === null) throw new Error('Cannot open the result of a job: there is none')
   const opened = openValue(keys, sealContextOf(id, 'result'), result, { kind: 'job_result', id })

@@ -106,8 +106,8 @@ export function deadLettered(
 }
 
 /**
- * A dead letter, its envelopes as they are: it, or the secret to sign it with, cannot be decrypted. Once that is repaired, it can be
- * replayed.
+ * A dead letter with unchanged envelopes: the job, or the secret that signs it, cannot be decrypted. It can be replayed once that is
+ * repaired.
  */
 export function setAside(job: StoredJob, now: number): StoredJob {
   return { ...next(job), stage: 'dead', dueAt: now + DEAD_LETTER_RETENTION_MS }

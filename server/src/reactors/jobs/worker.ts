@@ -143,7 +143,7 @@ export class JobWorker {
       if (unreadableIn(first) === null) throw first
       // Nothing was run or sent yet. Another server may have sealed it under a key that is newer than those known here.
       await attempt().catch(async (error: unknown) => {
-        // Claiming it again and again would never end.
+        // Otherwise it would be claimed again and again.
         if (unreadableIn(error) !== null) await this.#setAside(tenantId, job)
         throw error
       })

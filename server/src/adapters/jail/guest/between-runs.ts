@@ -14,15 +14,15 @@ interface HostPipe {
 /**
  * Finds out whether a run left something that could affect the next one. Decision 0071.
  *
- * Everything that comes to an end by itself is awaited: closed connections, promises, immediates, work of the thread
- * pool. The rest is not: its callbacks could throw, or call `process.exit()`, in a later run.
+ * Waits for everything that ends by itself: closed connections, promises, immediates, thread pool work. Anything else is a
+ * leftover: its callbacks could throw, or call `process.exit()`, in a later run.
  */
 export class BetweenRuns {
   readonly #channel: HostPipe
   readonly #connections: Connections
   readonly #pending: PendingCallbacks
   readonly #globals: WatchedGlobals
-  /** Types of the handles that Node itself has open. */
+  /** Types of the handles that Node itself keeps open. */
   readonly #ownHandles = handles()
   #idle: (() => void) | null = null
 
@@ -39,11 +39,11 @@ export class BetweenRuns {
     process.on('beforeExit', () => this.#idle?.())
   }
 
-  /** Resolves with what the last run left, or null if it left nothing. Rejects with what leftovers throw. */
+  /** Resolves with a description of the last run's leftover, or null if there is none. Rejects with an error that a leftover throws. */
   async leftover(): Promise<string | null> {
     for (let round = 0; round === 0 || this.#connections.someOpen; round++) {
       if (round === ROUNDS_MAX) return 'a connection that is opened again and again'
-      // The host closes them when it has the result.
+      // The host closes them once it has the result.
       await this.#connections.allClosed()
       this.#pending.endRun()
       if (!(await this.#turn())) return 'a loop of immediates'
@@ -55,7 +55,7 @@ export class BetweenRuns {
     return this.#found() ?? this.#globals.change()
   }
 
-  /** Runs what is due, and returns whether it came to an end. */
+  /** Runs pending immediates. Returns false if they never end. */
   async #turn(): Promise<boolean> {
     for (let turn = 0; turn < TURNS_MIN || this.#pending.immediates; turn++) {
       if (turn === TURNS_MAX) return false
@@ -76,8 +76,7 @@ export class BetweenRuns {
   }
 
   /**
-   * Resolves when nothing but the pipe is left to wait for, not even the thread pool: then Node says that it is about to
-   * exit.
+   * Resolves when only the pipe is left to wait for, not even thread pool work: Node then emits `beforeExit`.
    */
   async #noWork(): Promise<void> {
     await new Promise<void>((resolve) => {
@@ -89,15 +88,15 @@ export class BetweenRuns {
   }
 }
 
-/** A request may be tried again when its connection was closed. */
+/** A client may retry a request whose connection was closed. */
 const ROUNDS_MAX = 5
 
-/** The first runs `close` listeners, the second what those have scheduled. */
+/** The first turn runs `close` listeners, the second the immediates that they have scheduled. */
 const TURNS_MIN = 2
-/** Immediates that schedule immediates may be how a stream ends, or a loop. */
+/** Immediates that schedule immediates may be the end of a stream, or a loop. */
 const TURNS_MAX = 20
 
-/** Requests, which end by themselves, unlike handles. */
+/** Requests, which, unlike handles, end by themselves. */
 const AWAITED = /Req|^WriteWrap$|^ShutdownWrap$/
 
 function handles(): string[] {

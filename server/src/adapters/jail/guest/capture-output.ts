@@ -5,7 +5,7 @@ import { Writable } from 'node:stream'
 export interface CapturedOutput {
   /** Starts a run, with the whole limit and no state of another run. */
   begin(): void
-  /** Sends what a run has written of a line that it did not end. */
+  /** Sends the last line of a run even if the run did not end it. */
   end(): void
 }
 
@@ -24,7 +24,7 @@ export function captureOutput(
   }
   const lines = [new Lines(send, () => left), new Lines(send, () => left)] as const
   const [stdout, stderr] = [streamTo(lines[0], 1), streamTo(lines[1], 2)]
-  // The console of `require('console')` writes to these, too, because it has not written yet.
+  // Node's own console resolves the streams at its first write, so it writes to these, too.
   const consoles = [globalThis.console, new Console({ stdout, stderr })]
   for (const [name, value] of Object.entries({ stdout, stderr })) {
     Object.defineProperty(process, name, { value, enumerable: true, configurable: true })
@@ -43,7 +43,7 @@ export function captureOutput(
   }
 }
 
-/** Joins what is written into whole lines, and sends null for more than fits. Lines written together are sent together. */
+/** Joins chunks into whole lines. Sends lines written together at once, and null if they do not fit. */
 class Lines {
   readonly #send: (lines: Buffer | null) => void
   readonly #bytesMax: () => number
@@ -72,7 +72,7 @@ class Lines {
 
   #keep(piece: Buffer): void {
     this.#bytes += piece.length
-    // Of a line that is too long, only its length is needed.
+    // Only the length of a line that is too long is needed.
     if (this.#bytes <= this.#bytesMax()) this.#begun.push(piece)
   }
 
@@ -87,7 +87,7 @@ class Lines {
 
 const LINE_FEED = 10
 
-/** Like the streams of a process without a terminal: always open, whatever the code does. */
+/** Like the standard streams of a process: the code cannot close it. */
 function streamTo(lines: Lines, fd: number): Writable {
   const stream = new Writable({
     write(chunk: Buffer, _encoding, done) {

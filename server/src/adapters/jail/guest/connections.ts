@@ -32,7 +32,7 @@ export class Connections {
     return this.#open.size > 0
   }
 
-  /** Resolves when none is open. */
+  /** Resolves when no connection is open. */
   async allClosed(): Promise<void> {
     if (this.someOpen) await new Promise<void>((resolve) => (this.#onceClosed = resolve))
   }

@@ -29,7 +29,7 @@ export const FRAME = {
   output: 37,
   /** Like `noFunction`, but uncaught: the guest must not be reused. */
   neverLoaded: 38,
-  /** From the guest, after its answer: the run's number, then what the run left behind as text; empty if nothing. */
+  /** From the guest, after its answer: the run's number, then its leftover as text; empty if there is none. */
   over: 39,
 
   /** Both ways, each after a connection's number: bytes, credit for more bytes, end of one direction, close. */
@@ -64,7 +64,7 @@ export function frame(kind: number, content: Uint8Array = NOTHING): Buffer {
   return concat([header, content])
 }
 
-/** Of the time before the code of a reactor, which may replace them. */
+/** Taken before the code of a reactor can replace them. */
 const allocUnsafe = Buffer.allocUnsafe.bind(Buffer)
 const concat = Buffer.concat.bind(Buffer)
 const from = Buffer.from.bind(Buffer) as (text: string) => Buffer

@@ -13,7 +13,7 @@ import { COMMON_FILE } from './code-position.ts'
 
 const NODE = '/reactor/node'
 
-/** Calls `given` for each module that the code gets. Returns a function that returns the code's own format of stacks. */
+/** Calls `given` for each module that the code gets. Returns a function that reads the code's own `Error.prepareStackTrace`. */
 export function hideInstallation(
   hide: (text: string) => string,
   builtIns: readonly string[],
@@ -59,7 +59,7 @@ function refuse(): never {
   throw new Error('Reactors cannot use the bindings of Node')
 }
 
-/** Node's own needs `process.report`. */
+/** Node's own function needs `process.report`, which is hidden. */
 function refuseCapture(): never {
   throw new Error("Reactors cannot capture uncaught errors: listen to 'uncaughtException'")
 }

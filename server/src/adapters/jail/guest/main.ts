@@ -25,12 +25,12 @@ import { WatchedGlobals } from './watched-globals.ts'
 import { writeNow } from './write-now.ts'
 
 const CHANNEL = 3
-/** Of what the host accepts, REACTOR_LEFTOVER_CHARS_MAX. */
+/** Equals REACTOR_LEFTOVER_CHARS_MAX, which the host enforces. */
 const LEFTOVER_CHARS_MAX = 200
 /** Frames of a stack: Node's own ten may all be of a package, and none of the code. */
 Error.stackTraceLimit = 50
 
-// Of the time before any code of a reactor.
+// Taken before any code of a reactor can replace them.
 const { parse, stringify } = JSON
 const byteLength = Buffer.byteLength.bind(Buffer)
 const requireBuiltIn = createRequire(import.meta.url)
@@ -64,7 +64,7 @@ process.on('exit', () => {
   if (!exported) answer(FRAME.neverLoaded, renderNoFunction(new NoFunction(EXITED)))
 })
 process.on('uncaughtException', (error) => {
-  // The run that caused it has its answer, and no later one may get this.
+  // The run that caused it has its answer, and no later run may get this error.
   if (running === null) return report('an error that nothing caught')
   if (exported) answer(FRAME.crashed, renderThrown(error, setUp!.errorBytesMax))
   else answer(FRAME.neverLoaded, renderNoFunction(error))
@@ -151,7 +151,7 @@ async function load(checks: boolean): Promise<(req: object) => unknown> {
   globals.beginFor(code)
   const call = await loadCode(code, checks ? hide : null, loading)
   exported = true
-  // Module variables are there to last, and so is all else that the code sets up as it is loaded.
+  // Module variables are meant to persist, and so is everything else that the code sets up while it is loaded.
   await globals.accept()
   return call
 }
@@ -176,7 +176,7 @@ function renderNoFunction(thrown: unknown): string {
   return renderThrown(reason, setUp!.errorBytesMax, reason.position)
 }
 
-/** Sends the answer before any other code runs: what a run left behind must not cost its caller the result. */
+/** Sends the answer before any other code runs: a leftover must not cost the run's caller its result. */
 function answer(kind: number, text: string): void {
   if (running === null) return
   output.end()

@@ -56,7 +56,7 @@ export async function loadCode(
 /** Replaces paths of the installation in a text; null to leave `require` as Node has it. */
 type Hiding = ((text: string) => string) | null
 
-/** Loads a module that the code requires, by `load`. */
+/** Loads a module that the code requires, with `load`. */
 type Loading = (name: string, load: () => unknown) => unknown
 
 async function evaluate(code: string, hiding: Hiding, loading: Loading): Promise<unknown> {

@@ -1,8 +1,8 @@
 /**
- * Knows which callbacks the code has pending that Node does not list, or lists only while they keep the process alive:
- * timers and immediates, also those that were unref'd, finalizers, and waits for shared memory.
+ * Tracks pending callbacks of the code that Node does not list, or lists only while they keep the process alive: timers
+ * and immediates, including unref'd ones, finalizers, and waits for shared memory.
  *
- * This is no security boundary: the code can undo all of it. Decision 0071.
+ * This is not a security boundary: the code can undo all of it. Decision 0071.
  */
 import { createHook, type HookCallbacks } from 'node:async_hooks'
 
@@ -28,7 +28,7 @@ export class PendingCallbacks {
       init: (_id, type, _trigger, resource) => {
         if (type === 'Timeout' || type === 'Immediate') this.#add(resource as Scheduled)
       },
-      // They cannot be enumerated, and would slow down every `await`.
+      // Tracking promises would slow down every `await`.
       trackPromises: false,
     }
     createHook(hook).enable()
@@ -51,7 +51,7 @@ export class PendingCallbacks {
     return false
   }
 
-  /** Cancels the timeouts of signals, and runs the finalizers that were deferred. Throws what they throw. */
+  /** Cancels the timeouts of signals, and runs the deferred finalizers, whose errors it throws. */
   endRun(): void {
     for (const it of this.#timeouts) clearTimeout(it)
     this.#timeouts.clear()
@@ -68,7 +68,7 @@ export class PendingCallbacks {
     this.#sweepAt = Math.max(SWEEP_MIN, 2 * this.#scheduled.size)
   }
 
-  /** A finalizer runs when memory is collected, which may be in another run than the one that registered it. */
+  /** A finalizer runs at some garbage collection, which may be in a later run than the one that registered it. */
   #deferFinalizers(): void {
     const finalizers = this.#finalizers
     const Original = globalThis.FinalizationRegistry
@@ -117,7 +117,7 @@ type Wait = { async: true; value: Promise<string> } | { async: false; value: str
 const SWEEP_MIN = 1000
 const TIMED_OUT = 'The operation was aborted due to timeout'
 
-/** Replaces members, and leaves them enumerable or not as they were. */
+/** Replaces members, and keeps them enumerable or not. */
 export function redefine(object: object, members: Readonly<Record<string, unknown>>): void {
   for (const [name, value] of Object.entries(members)) {
     const { enumerable = false } = Object.getOwnPropertyDescriptor(object, name) ?? {}
@@ -126,8 +126,8 @@ export function redefine(object: object, members: Readonly<Record<string, unknow
 }
 
 /**
- * Whether this is the clock of `fetch`, which ticks once or twice more after its last connection was closed, and calls no
- * code of a reactor then. It belongs to undici, in Node or from its package, and can be told only by its source.
+ * Whether this is the clock of `fetch`, which ticks once or twice more after its last connection was closed, without calling
+ * any code of a reactor. It belongs to undici, in Node or from its package, and only its source identifies it.
  */
 function isTickOfFetch(callback: unknown): boolean {
   if (typeof callback !== 'function' || callback.name !== 'onTick') return false

@@ -1,6 +1,6 @@
 /**
- * Answers calls for which Node reads files, or makes system calls, that a guest does not have: code that only asks for
- * figures runs unchanged. Where a level has the real answer, that is given.
+ * Replaces functions for which Node reads files, or makes system calls, that a guest does not have, so that code that only
+ * asks for figures runs unchanged. Where a level permits the real answer, that is returned.
  */
 import dns from 'node:dns'
 import { syncBuiltinESMExports } from 'node:module'
@@ -8,7 +8,7 @@ import os from 'node:os'
 import { getHeapStatistics } from 'node:v8'
 import { redefine } from './pending-callbacks.ts'
 
-/** With `names`, the functions of `dns` fail with an error that says why. */
+/** With `names`, the lookups of `dns` fail with an error that says why. */
 export function replaceProcessCalls({ names }: { readonly names: boolean }): void {
   replaceMemoryUsage()
   const umask = process.umask.bind(process)
@@ -52,7 +52,7 @@ function replaceMemoryUsage(): void {
   redefine(process, { memoryUsage })
 }
 
-/** Of a process that creates no files. */
+/** The usual default: a guest creates no files. */
 const UMASK = 0o022
 
 function cpu(): os.CpuInfo {
@@ -64,7 +64,7 @@ function user(): os.UserInfo<string> {
   return { uid, gid, username: 'reactor', homedir: '/', shell: null }
 }
 
-/** Replaces what looks up names: there is nothing to ask, and connections need no addresses. */
+/** Replaces the functions that look up names: a guest has no resolver, and connections need no addresses. */
 function refuseNames(
   module: object,
   refuse: (error: Error, callback: (error: Error) => void) => unknown,

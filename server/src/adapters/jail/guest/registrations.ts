@@ -1,11 +1,11 @@
-/** Counts what code registers with built-in modules to be called later, and that they do not list. */
+/** Counts callbacks that code registers with built-in modules that do not list them. */
 import { createHook } from 'node:async_hooks'
 import diagnostics from 'node:diagnostics_channel'
 import { PerformanceObserver } from 'node:perf_hooks'
 import tls from 'node:tls'
 import { redefine } from './pending-callbacks.ts'
 
-/** Calls `probe` with a name for each kind, and a function that counts. */
+/** Calls `probe` for each kind, with its name and a function that counts. */
 export function countRegistrations(probe: (name: string, count: () => number) => void): void {
   const hooks = Object.getPrototypeOf(createHook({})) as object
   probe('async_hooks', opened(hooks, 'enable', 'disable'))
@@ -16,7 +16,7 @@ export function countRegistrations(probe: (name: string, count: () => number) =>
 
 type AnyMethod = (this: unknown, ...args: unknown[]) => unknown
 
-/** Counts the objects for which `begin` was called, and `end` was not. */
+/** Counts the objects for which `begin` was called, but not `end`. */
 function opened(prototype: object, begin: string, end: string): () => number {
   const open = new Set<unknown>()
   before(prototype, begin, (it) => open.add(it))
@@ -50,7 +50,7 @@ function subscribed(): () => number {
   }
 }
 
-/** Calls `note` with the object before its method. */
+/** Calls `note` with the object before each call of its method. */
 function before(object: object, name: string, note: (it: unknown) => void): void {
   const method = Reflect.get(object, name) as AnyMethod
   redefine(object, {

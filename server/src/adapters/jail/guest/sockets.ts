@@ -9,7 +9,7 @@ import net, { Socket } from 'node:net'
 import tls from 'node:tls'
 import type { Connections } from './connections.ts'
 
-/** Of Node: calls of the code are counted. */
+/** Node's own function: only calls by the code are counted. */
 const { setDefaultCACertificates } = tls
 
 export function replaceSockets(connections: Connections, authorities: readonly string[]): void {

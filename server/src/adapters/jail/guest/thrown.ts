@@ -38,7 +38,7 @@ function memberOf(thrown: unknown, name: string): unknown {
   return name === 'message' ? String(thrown) : null
 }
 
-/** Returns a body of bytes, of any class that holds some; null for any other. */
+/** Returns the bytes of a body that is an ArrayBuffer or a view of one; null for any other body. */
 function bytesOf(thrown: unknown): Buffer | null {
   try {
     const body = memberOf(thrown, 'body')

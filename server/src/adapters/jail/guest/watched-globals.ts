@@ -1,8 +1,8 @@
 import { WatchedObjects } from './watched-objects.ts'
 
 /**
- * What the runs of a reactor share besides the module variables of its code: globals, built-in classes, `process` and
- * the modules handed to the code. A run must leave them as it found them.
+ * State that the runs of a reactor share besides the module variables of its code: globals, built-in classes, `process`
+ * and the modules handed to the code. A run must leave it unchanged.
  */
 export class WatchedGlobals {
   readonly #objects = new WatchedObjects(LATE)
@@ -11,7 +11,7 @@ export class WatchedGlobals {
   /** A change found before a package was loaded. */
   #earlier: string | null = null
 
-  /** Takes the present state of all that needs no loading. */
+  /** Records the present state of everything that is loaded already. */
   begin(): void {
     for (const name of Reflect.ownKeys(globalThis)) {
       if (typeof name !== 'string' || LOADED_LATE.has(name)) continue
@@ -22,12 +22,12 @@ export class WatchedGlobals {
     this.#addProcess()
   }
 
-  /** Watches also what the code names and Node loads when it is first used. */
+  /** Also watches globals that the code names and that Node loads at first use. */
   beginFor(code: string): void {
     for (const name of LOADED_LATE) if (code.includes(name)) this.#addGlobal(name)
   }
 
-  /** Accepts the state after the code was loaded: changes that it made by then are made in each of its processes. */
+  /** Accepts the state after loading the code: every process of the code makes these changes. */
   async accept(): Promise<void> {
     await this.addImports()
     this.#objects.accept()
@@ -35,8 +35,8 @@ export class WatchedGlobals {
   }
 
   /**
-   * Loads a package by `load`, and accepts what changes meanwhile: packages that are loaded late may define globals, and
-   * do so only once.
+   * Loads a package with `load`, and accepts the changes made meanwhile: packages loaded late may define globals, and do so
+   * only once.
    */
   loading<Result>(name: string, load: () => Result): Result {
     if (this.#loaded.has(name)) return load()
@@ -49,12 +49,12 @@ export class WatchedGlobals {
     }
   }
 
-  /** Returns what has changed; null if nothing has. */
+  /** Returns the name of a change; null if there is none. */
   change(): string | null {
     return this.#earlier ?? this.#objects.change()
   }
 
-  /** Watches state that is known by `read` only. */
+  /** Watches the value that `read` returns. */
   probe(name: string, read: () => unknown): void {
     this.#objects.probe(name, read)
   }
@@ -67,7 +67,7 @@ export class WatchedGlobals {
     }
   }
 
-  /** Watches the functions of a package that the code gets, and those of its settings that are known. */
+  /** Watches the functions of a package that the code gets, and its known settings. */
   addPackage(name: string, exported: unknown): void {
     if (!isObject(exported) || this.#objects.isWatched(exported)) return
     for (const setting of PACKAGE_SETTINGS[name] ?? []) {
@@ -77,7 +77,7 @@ export class WatchedGlobals {
     this.#addExports(name, exported, 2)
   }
 
-  /** Watches a package that the code imports: it can be read only once it was evaluated. */
+  /** Watches a package that the code imports, once it has been evaluated. */
   imported(url: string): void {
     this.#imports.push(url)
   }
@@ -120,7 +120,7 @@ export class WatchedGlobals {
     else this.#objects.add(name, it)
     if (depth === 0) return
     for (const key of Object.keys(it)) {
-      // Reading these loads what may never be used.
+      // Reading these would load modules that may never be used.
       if (LOADED_LATE.has(key)) continue
       const member: unknown = Reflect.get(it, key)
       if (typeof member === 'function' || isPlain(member) || isAgent(member)) {
@@ -164,7 +164,7 @@ export class WatchedGlobals {
   }
 }
 
-/** Null where a level refuses the function. */
+/** Returns null if the level refuses the function. */
 function readable(read: (module: never) => unknown, module: unknown): unknown {
   try {
     return read(module as never)
@@ -191,7 +191,7 @@ function isAgent(it: unknown): it is object {
   return isObject(it) && 'maxFreeSockets' in it && 'freeSockets' in it
 }
 
-/** Events with the number of their listeners, as text. */
+/** Returns events with the numbers of their listeners, as text. */
 function listenersOfProcess(): string {
   let text = ''
   const names = eventNames()
@@ -269,7 +269,7 @@ const HIDDEN_CLASSES: Readonly<Record<string, object>> = {
   'TypedArray.prototype': getPrototypeOf(Int8Array.prototype)!,
 }
 
-/** Properties of `process` that change by themselves, load much, or are compared by their content. */
+/** Properties of `process` that change by themselves, are slow to load, or are compared by their content. */
 const PROCESS_STATE: ReadonlySet<PropertyKey> = new Set([
   '_events',
   '_eventsCount',
@@ -281,7 +281,7 @@ const PROCESS_STATE: ReadonlySet<PropertyKey> = new Set([
   'stdin',
 ])
 
-/** Listeners of a stream are compared nowhere: a write waits for none of them. */
+/** Listeners of a stream are not compared: a write waits for none of them. */
 const STREAM_STATE: ReadonlySet<PropertyKey> = new Set([
   '_events',
   '_eventsCount',
@@ -297,7 +297,7 @@ const AGENT_STATE: ReadonlySet<PropertyKey> = new Set([
   '_sessionCache',
 ])
 
-/** Settings of built-in modules that are no properties. */
+/** Settings of built-in modules that are not plain properties. */
 const PROBES: readonly (readonly [module: string, name: string, read: (it: never) => unknown])[] = [
   ['dns', 'getDefaultResultOrder()', (it: typeof import('node:dns')) => it.getDefaultResultOrder()],
   ['dns', 'getServers()', (it: typeof import('node:dns')) => it.getServers().join()],

@@ -1,8 +1,8 @@
 /**
  * Detects changes of objects that all runs share: globals, built-in classes, exports of modules. Compares own
- * properties with those of an earlier time, and reads no deeper than it was asked to.
+ * properties with an earlier state, and reads no deeper than requested.
  *
- * Uses nothing that code may have replaced in the meantime.
+ * Uses no function that code may have replaced in the meantime.
  */
 const { getOwnPropertyDescriptor, getPrototypeOf, ownKeys } = Reflect
 
@@ -35,7 +35,7 @@ export class WatchedObjects {
     this.#late = new Set(late)
   }
 
-  /** Watches own properties, except `skipped`; with null only functions and accessors that are there already. */
+  /** Watches own properties, except `skipped`; with null only existing functions and accessors. */
   add(name: string, object: object, skipped: ReadonlySet<PropertyKey> | null = NONE): void {
     if (this.#known.has(object)) return
     this.#known.add(object)
@@ -118,7 +118,7 @@ export class WatchedObjects {
   #changeIn(it: WatchedObject): PropertyKey | null {
     const { keys, values, accessors, descriptors } = it
     const object = it.object as Record<PropertyKey, unknown>
-    // In this order: reading all values takes less time than reading all keys.
+    // Values first: reading all values takes less time than reading all keys.
     for (let n = 0; n < keys.length; n++) {
       const now = object[keys[n]!]
       const then = values[n]
@@ -137,13 +137,13 @@ export class WatchedObjects {
       if (isNew && !this.#late.has(key)) return key
     }
     if (all.length < it.count) return 'a property'
-    // Nothing but what Node added late: from now on, that is watched, too.
+    // Only keys that Node added late: watch those, too, from now on.
     this.#read(it)
     return null
   }
 }
 
-/** Whether an accessor was replaced, other than by the value that it gave, as Node's own do when first used. */
+/** Whether an accessor was replaced, unless by the value it returned: Node's own accessors do that at first use. */
 function isReplaced(object: object, key: PropertyKey, then: PropertyDescriptor): boolean {
   const now = getOwnPropertyDescriptor(object, key)
   if (now === undefined) return true

@@ -1,8 +1,8 @@
 import { writeSync } from 'node:fs'
 
 /**
- * Writes all of `bytes` to a descriptor before it returns, even if that does not block and its reader is slow. Returns
- * false if nothing could be written.
+ * Writes all of `bytes` before it returns, even if the descriptor is non-blocking and its reader is slow. Returns false if
+ * nothing could be written.
  */
 export function writeNow(descriptor: number, bytes: Buffer): boolean {
   let written = 0
@@ -19,6 +19,6 @@ export function writeNow(descriptor: number, bytes: Buffer): boolean {
 }
 
 const { wait } = Atomics
-/** Nothing ever wakes who waits for it. */
+/** Never notified: a wait on it always lasts until its timeout. */
 const PAUSE = new Int32Array(new SharedArrayBuffer(4))
 const PAUSE_MS = 1
