@@ -548,3 +548,6 @@ export const MOVE_BYTES_AT_ONCE = 4 * MiB
 
 /** Interval between the progress reports of `symbolon verify`, in milliseconds. Ours. */
 export const VERIFY_REPORT_MS = 10 * 1000
+
+/** How long a challenge of the service to `symbolon keys recover` is valid. Ours. */
+export const RECOVERY_CHALLENGE_MS = 60 * 1000

@@ -5,6 +5,7 @@ import {
   type RecoveryRequest,
 } from '../access/recover-management-key.ts'
 import { requireDatabase } from '../adapters/sqlite/data-folder.ts'
+import type { RootKeys } from '../adapters/local-keyring/root-keys.ts'
 import { giveOrder } from '../adapters/system/control-socket.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
 import { readConfig, type Config } from '../config.ts'
@@ -12,7 +13,12 @@ import type { RunCommand } from './command.ts'
 import { openRootKeys } from './open-root-keys.ts'
 import { openWorld } from './open-world.ts'
 import { printKey } from './print-key.ts'
-import { renderRecoveryOrder } from './recovery-order.ts'
+import {
+  CHALLENGE_ORDER,
+  openRecovery,
+  proveRecovery,
+  type SealedRecovery,
+} from './recovery-order.ts'
 
 /**
  * `symbolon keys recover`: creates a management key for a tenant that has lost or deleted its own.
@@ -26,13 +32,28 @@ export const keysRecover: RunCommand = async ({ flags, out }) => {
   const request = { tenant: flags['tenant'] ?? null, applicationId: flags['application'] ?? null }
   // Opened first: without the root key, no order is sent to the service.
   const rootKeys = await openRootKeys(config, null, { create: false })
-  const order = await renderRecoveryOrder(request, rootKeys, new SystemRandom())
-  let made: RecoveredKey | null = null
-  const served = await giveOrder(config.dataDir, order, (news) => {
-    made = news['recovered'] as RecoveredKey
-  })
-  printKey({ flags, out }, served ? made! : await recoverHere(config, request))
+  const made = await recoverThere(config, request, rootKeys)
+  printKey({ flags, out }, made ?? (await recoverHere(config, request)))
   return 0
+}
+
+/** Has a running service create the key. Returns null if none runs. */
+async function recoverThere(
+  { dataDir }: Config,
+  request: RecoveryRequest,
+  rootKeys: RootKeys,
+): Promise<RecoveredKey | null> {
+  let challenge = ''
+  const served = await giveOrder(dataDir, CHALLENGE_ORDER, (news) => {
+    challenge = String(news['challenge'])
+  })
+  if (!served) return null
+  const proven = await proveRecovery(request, challenge, rootKeys, new SystemRandom())
+  let made: RecoveredKey | null = null
+  await giveOrder(dataDir, proven.order, (news) => {
+    made = openRecovery(proven, news['recovered'] as SealedRecovery)
+  })
+  return made
 }
 
 async function recoverHere(config: Config, request: RecoveryRequest): Promise<RecoveredKey> {

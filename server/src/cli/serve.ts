@@ -30,7 +30,7 @@ import { listenAddressOf, metricsAddressesOf } from './listen-addresses.ts'
 import { openWorld, type OpenWorld, type OwnService } from './open-world.ts'
 import { driveJobs } from './drive-jobs.ts'
 import { recoveryLogger } from './recovery-notices.ts'
-import { executeRecoveryOrder, parseRecoveryOrder } from './recovery-order.ts'
+import { isChallengeOrder, parseRecoveryOrder, Recoveries } from './recovery-order.ts'
 import { parseRotationOrder, executeRotationOrder } from './rotation-order.ts'
 import { Rotations } from './rotations.ts'
 import { announceServer } from './server-notices.ts'
@@ -161,12 +161,14 @@ async function takeOrdersIn(
   try {
     // With the database and the root key elsewhere, nothing has created the folder yet.
     makeDataFolder(folder)
+    const recoveries = new Recoveries(opened)
     const { close } = await takeOrders(folder, async (order, report) => {
       const rotation = parseRotationOrder(order)
       const recovery = parseRecoveryOrder(order)
-      if (rotation !== null) await executeRotationOrder(opened, rotations, rotation, report)
+      if (isChallengeOrder(order)) report({ challenge: recoveries.challenge() })
+      else if (rotation !== null) await executeRotationOrder(opened, rotations, rotation, report)
       else if (recovery !== null) {
-        report({ recovered: await executeRecoveryOrder(opened, recovery) })
+        report({ recovered: await recoveries.execute(recovery) })
         await logRecoveries()
       } else throw new Error('The service does not know such an order')
     })

@@ -138,7 +138,10 @@ describe('symbolon verify', () => {
     const { folder } = await copied(t)
     const file = join(folder, 'progress')
     writeFileSync(file, '{"rootKey":"0000000000000000","values":1,"damaged":[]}', PRIVATE)
-    await assert.rejects(run(folder, 'verify', '--resume', file), /belongs to another vault or tenant/)
+    await assert.rejects(
+      run(folder, 'verify', '--resume', file),
+      /belongs to another vault or tenant/,
+    )
     writeFileSync(file, 'something else', PRIVATE)
     await assert.rejects(run(folder, 'verify', '--resume', file), /not a file that verify wrote/)
     assert.equal(readFileSync(file, 'utf8'), 'something else')

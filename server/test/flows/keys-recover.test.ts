@@ -9,7 +9,7 @@ import { RootKeys } from '../../src/adapters/local-keyring/root-keys.ts'
 import { giveOrder } from '../../src/adapters/system/control-socket.ts'
 import { SystemRandom } from '../../src/adapters/system/system-random.ts'
 import type { JsonObject } from '../../src/base/json.ts'
-import { renderRecoveryOrder } from '../../src/cli/recovery-order.ts'
+import { CHALLENGE_ORDER, proveRecovery } from '../../src/cli/recovery-order.ts'
 import { freshDatabase } from '../kit/postgres/test-database.ts'
 import { filesIn, runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
 
@@ -143,25 +143,48 @@ test('a process that can reach the socket gets no key without a proof of the roo
   t.after(() => vault.stop())
   const [old, coming] = [await rootKeyIn(join(folder, 'root.key')), await rootKeyIn(next)]
   const request = { tenant: 'default', applicationId: null }
-  const proven = (root: RootKeys) => renderRecoveryOrder(request, root, new SystemRandom())
+  const challenge = async (): Promise<string> => {
+    let challenge = ''
+    await giveOrder(folder, CHALLENGE_ORDER, (news) => (challenge = String(news['challenge'])))
+    return challenge
+  }
+  const proven = async (root: RootKeys, by?: string) =>
+    (await proveRecovery(request, by ?? (await challenge()), root, new SystemRandom())).order
   const refused = async (order: object): Promise<void> => {
     const news: object[] = []
     const given = giveOrder(folder, order, (it) => news.push(it))
-    await assert.rejects(given, /was run without root key|does not know such an order/)
+    await assert.rejects(
+      given,
+      /was run without root key|does not know such an order|the challenge is unknown/,
+    )
     assert.deepEqual(news, [])
   }
   await refused({ recover: request })
   for (const proofs of [[], [''], ['00'.repeat(69)], [null]])
-    await refused({ recover: request, proofs })
+    await refused({ recover: request, challenge: await challenge(), proofs })
+  // A proof without a challenge of the service, or for another one.
+  await refused(await proven(old, '00'.repeat(32)))
+  await refused({ ...(await proven(old)), challenge: await challenge() })
   // A key that is held but not in use yet.
   await refused(await proven(coming))
   // A proof for another request.
   await refused({ ...(await proven(old)), recover: { ...request, tenant: 'other' } })
+  // An order that was passed on to the service, and is sent again: its answer is of no use to the process in between, either.
+  const order = await proven(old)
+  const news: JsonObject[] = []
+  assert.ok(await giveOrder(folder, order, (it) => news.push(it as JsonObject)))
+  assert.deepEqual(Object.keys(Object(news[0]!['recovered'])), [
+    'tenantId',
+    'applicationId',
+    'proof',
+    'sealed',
+  ])
+  await refused(order)
   const replaced = await runSymbolon(['keys', 'rotate', '--root'], both)
   assert.equal(replaced.status, 0, replaced.err)
   // A key that is held but no longer in use.
   await refused(await proven(old))
-  assert.equal((await call(vault.url, key, 'GET', '/applications')).body['data'].length, 1)
+  assert.equal((await call(vault.url, key, 'GET', '/applications')).body['data'].length, 2)
   const made = await recover(both, '--tenant', 'default', '--json')
   await assertManages(vault.url, JSON.parse(made.out))
 })
