@@ -23,6 +23,8 @@ export interface DoctorContext {
   readonly config: Config
   /** Variables with our prefix that are no settings. */
   readonly unknownVariables: readonly string[]
+  /** Variables of settings that hold service links, which are not their values. */
+  readonly ignoredVariables: readonly string[]
   readonly machine: HostMachine
   readonly service: ServiceState
   /** Opens the database, of any version. Rejects with the reason, or with CheckSkipped if there is none yet. */
@@ -69,6 +71,7 @@ interface Inspection extends InspectedDatabase {
 export interface ContextInput {
   readonly config: Config
   readonly unknownVariables: readonly string[]
+  readonly ignoredVariables: readonly string[]
   readonly machine: HostMachine
   readonly sandboxOptions?: SandboxOptions
 }
