@@ -142,11 +142,11 @@ async function inspect({ databaseUrl, dataDir }: Config): Promise<Inspection> {
 }
 
 function readersOf({ version, knownVersion, facts, readers }: Inspection): VaultReaders {
-  if (version !== knownVersion) {
-    throw new CheckSkipped('the database is of another version: see the check schema-version')
-  }
   if (facts !== null && facts.forbiddenTables.length > 0) {
     throw new CheckSkipped('some tables cannot be read: see the check writable')
+  }
+  if (version !== knownVersion) {
+    throw new CheckSkipped('the database is of another version: see the check schema-version')
   }
   return readers()
 }
@@ -176,10 +176,7 @@ async function keyIn(file: string, check: string): Promise<FileKeyProvider> {
   }
 }
 
-async function provenKeyring(
-  { tenants }: VaultReaders,
-  rootKeys: RootKeys,
-): Promise<LocalKeyring> {
+async function provenKeyring({ tenants }: VaultReaders, rootKeys: RootKeys): Promise<LocalKeyring> {
   const keyring = keyringOf(tenants, rootKeys)
   const installed = await tenants.rootKeyCheck()
   if (installed === null) return keyring
