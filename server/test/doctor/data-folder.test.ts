@@ -313,6 +313,11 @@ describe('symbolon doctor on keys', () => {
       /or unset SYMBOLON_ROOT_KEY_NEXT_FILE/,
     )
     assert.ok(!(await examine({ variables })).has('next-root-key'))
+    rmSync(join(home, 'root.key'))
+    writeFileSync(join(home, 'root.key'), Buffer.alloc(32, 7), { mode: 0o400 })
+    const other = await examine({ variables: rotating })
+    assertAlone(other, 'root-key')
+    assert.equal(other.get('next-root-key')?.status, 'skipped')
   })
 
   test('tenant-keys: finds that no tenant is left, until one is made', async (t) => {

@@ -95,7 +95,7 @@ function remedyOf(file: string): string {
 }
 
 async function checkNextRootKey(context: DoctorContext): Promise<Finding> {
-  const { config, vault, rootKeys } = context
+  const { config, vault } = context
   const file = config.rootKeyNextFile!
   let there: boolean
   try {
@@ -112,8 +112,10 @@ async function checkNextRootKey(context: DoctorContext): Promise<Finding> {
   } catch (error) {
     return failed(`${(error as Error).message}.`, remedyOf(file))
   }
+  if ((await lostRootKey(context)) !== null) {
+    throw new CheckSkipped('the vault uses a root key that is not held: see the check root-key')
+  }
   const { tenants } = await vault()
-  await rootKeys()
   if ((await tenants.rootKeyCheck())?.id === next.id) {
     return warning(
       `The next root key, ${next.id}, is in use already.`,
