@@ -27,7 +27,7 @@ export async function checkRootKey(
       'root-key-damaged',
       `Root key ${keyProvider.id} has the right id, but does not decrypt the value that proves it: the key file or ` +
         'that value is damaged, and nothing was changed. Compare the key file with your copy of it. If they are equal, ' +
-        'back the data up and restore the backup with --skip-damaged.',
+        'start the service: if the key decrypts the keys of the tenants, it makes a new value.',
     )
   }
 }

@@ -266,6 +266,9 @@ export const NOTICES_MS = 10_000
 /** How long a server counts as running after its last notice, several of which may be late. Ours: decision 0072. */
 export const SERVER_FORGOTTEN_MS = 45_000
 
+/** How long the notice of a server that was killed is kept. Ours. */
+export const SERVER_NOTICE_KEPT_MS = 60 * 60 * 1000
+
 /** How often expired rows are removed for good. Ours. */
 export const SWEEP_EVERY_MS = 10_000
 

@@ -17,7 +17,7 @@ import { SystemRandom } from '../adapters/system/system-random.ts'
 import type { InProcessCaller } from '../base/access.ts'
 import { KEY_ANNOUNCED_MS, KEYS_BELIEVED_MS } from '../base/limits.ts'
 import type { Config } from '../config.ts'
-import type { KeyMaker } from '../ports/keyring.ts'
+import type { KeyMaker, KeyRepair } from '../ports/keyring.ts'
 import { NoVault } from '../ports/no-vault.ts'
 import type { Store } from '../ports/store.ts'
 import type { World } from '../ports/world.ts'
@@ -31,6 +31,7 @@ export interface OpenWorld {
   /** Opens the root keys that the settings name now, as the next start would. */
   readonly reopenRootKeys: () => Promise<RootKeys>
   readonly keyMaker: KeyMaker
+  readonly keyRepair: KeyRepair
   readonly rootKeyFile: string
   /** The metrics of the chosen adapters. */
   readonly families: () => Family[]
@@ -118,6 +119,7 @@ export async function openWorld(
       reopenRootKeys: async () =>
         openRootKeys(config, await store.tenants.rootKeyCheck(), { create: false }),
       keyMaker: keyring,
+      keyRepair: keyring,
       rootKeyFile: rootKeyFileOf(config),
       families: () => families.flatMap((it) => it()),
       serves: (service) => {

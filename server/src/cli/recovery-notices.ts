@@ -13,7 +13,11 @@ export function recoveryLogger(world: Pick<World, 'log' | 'store'>): () => Promi
   return async () => {
     try {
       const notices = await world.store.tenants.notices()
-      for (const it of notices) await logRecovery(world, it, logged)
+      // One that cannot be logged must not hide the others.
+      const outcomes = await Promise.allSettled(notices.map((it) => logRecovery(world, it, logged)))
+      for (const it of outcomes) {
+        if (it.status === 'rejected') world.log.error('notices_failed', it.reason)
+      }
     } catch (error) {
       world.log.error('notices_failed', error)
     }
@@ -30,7 +34,8 @@ async function logRecovery(
   // Its removal may have failed.
   if (!logged.has(id)) {
     const { tenant, application, key } = recovery
-    const when = new Date(at).toISOString()
+    const date = new Date(at)
+    const when = Number.isNaN(date.getTime()) ? null : date.toISOString()
     log.warn('management_key_recovered', { tenant, application, key, at: when })
     logged.add(id)
   }

@@ -5,7 +5,7 @@ import { checkRootKey } from '../access/root-key-check.ts'
 import { SetUpError } from '../access/set-up-error.ts'
 import { decryptAge } from '../adapters/age/age-file.ts'
 import { AgeIdentity } from '../adapters/age/age-keys.ts'
-import { FileKeyProvider } from '../adapters/local-keyring/file-key-provider.ts'
+import type { RootKeys } from '../adapters/local-keyring/root-keys.ts'
 import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
 import { makeDataFolder } from '../adapters/sqlite/make-data-folder.ts'
 import { SqliteStore } from '../adapters/sqlite/sqlite-store.ts'
@@ -13,6 +13,7 @@ import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
 import { ConfigError, readConfig } from '../config.ts'
 import { discardDamaged, replaceDamagedKeys } from '../integrity/discard-damaged.ts'
+import { checkAndRepairRootKey } from '../integrity/root-key-check-damage.ts'
 import { verifyValues, type DamagedValue } from '../integrity/verify-values.ts'
 import { tokenCountOf } from '../key-rotation/token-count.ts'
 import { abandonRuns } from '../reactors/jobs/abandoned-runs.ts'
@@ -22,8 +23,8 @@ import type { World } from '../ports/world.ts'
 import { readBackupHeader, type BackupHeader } from './backup-file.ts'
 import type { CommandInput, RunCommand } from './command.ts'
 import { fileError, writeError } from './file-error.ts'
-import { rootKeyFileOf } from './open-root-keys.ts'
-import { damageOfRootKeyCheck } from './verify.ts'
+import { openRootKeys, rootKeyFileOf } from './open-root-keys.ts'
+import { printable } from './printable.ts'
 
 /**
  * `symbolon restore`: creates a data folder from a backup, and verifies that it opens before giving it its name.
@@ -41,20 +42,20 @@ export const restore: RunCommand = async ({ flags, out }) => {
   const folder = config.dataDir
   const there = existsSync(folder)
   if (there) await refuseFilled(folder, rootKeyFile)
-  const keyProvider = await FileKeyProvider.open(rootKeyFile, { createIfMissing: false })
+  const keyProvider = await openRootKeys(config, null, { create: false })
 
   makeDataFolder(folder)
   const beside = join(folder, 'restoring')
   let restored = false
   try {
-    const header = await unpack({ from, identity, beside, keyProvider, skipDamaged })
+    const header = await unpack({ from, identity, beside, keyProvider })
     const opened = await tryOut(beside, keyProvider, { depth, skipDamaged })
     await rename(join(beside, 'symbolon.db'), join(folder, 'symbolon.db'))
     await syncFolder(folder)
     restored = true
     out(`restored to ${folder}: as of ${new Date(header.madeAt).toISOString()}`)
     out(`${opened.tenants} tenants, ${opened.tokens} tokens, ${opened.values} values decrypted`)
-    for (const it of opened.lost) out(`LOST: ${it}`)
+    for (const it of opened.lost) out(printable(`LOST: ${it}`))
     return 0
   } finally {
     await rm(beside, { recursive: true, force: true })
@@ -93,18 +94,11 @@ interface Unpacking {
   readonly from: string
   readonly identity: AgeIdentity
   readonly beside: string
-  readonly keyProvider: KeyProvider
-  readonly skipDamaged: boolean
+  readonly keyProvider: RootKeys
 }
 
 /** Writes the content of the backup to a separate folder, if the root key is the right one. */
-async function unpack({
-  from,
-  identity,
-  beside,
-  keyProvider,
-  skipDamaged,
-}: Unpacking): Promise<BackupHeader> {
+async function unpack({ from, identity, beside, keyProvider }: Unpacking): Promise<BackupHeader> {
   const opened = await open(from).catch(fileError('from', from, 'read'))
   if ((await opened.stat()).isDirectory()) {
     await opened.close()
@@ -121,8 +115,9 @@ async function unpack({
         const first = readBackupHeader(chunk)
         header = first.header
         const { rootKey } = header
+        keyProvider.follow(rootKey.id)
         const check = checkRootKey({ tenants: { rootKeyCheck: async () => rootKey } }, keyProvider)
-        await (skipDamaged ? check.catch(unlessDamaged) : check)
+        await check.catch(unlessDamaged)
         await mkdir(beside, { mode: 0o700 }).catch(refuse)
         file = await open(path, 'wx', 0o600).catch(refuse)
         await file.writeFile(first.rest).catch(refuse)
@@ -136,7 +131,7 @@ async function unpack({
   return header!
 }
 
-/** A damaged root key check is replaced later, if the root key proves to be the right one. */
+/** A damaged root key check is replaced later, if the root key proves to be the right one by the tenant keys. */
 function unlessDamaged(error: unknown): void {
   if (!(error instanceof SetUpError) || error.code !== 'root-key-damaged') throw error
 }
@@ -168,8 +163,9 @@ async function tryOut(
     const [clock, random] = [new SystemClock(), new SystemRandom()]
     const keyring = new LocalKeyring(keyProvider, random, (id) => store.tenants.keys(id))
     const world = { clock, random, keyring, store }
-    const lost = skipDamaged ? await repairKeys(world, keyring, keyProvider) : []
-    await checkRootKey(store, keyProvider)
+    const check = await checkAndRepairRootKey(store, keyring, keyProvider)
+    const lost = check === null ? [] : [`${check.kind} ${check.id}: a new one is made`]
+    if (skipDamaged) lost.push(...(await repairKeys(world, keyring, keyProvider)))
     let values = 0
     for await (const step of verifyValues(world, { depth })) {
       values += step.values
@@ -191,31 +187,25 @@ async function tryOut(
   }
 }
 
-/** Replaces damaged keys and a damaged root key check, and returns what is lost with them. */
+/** Replaces damaged keys, and returns what is lost with them. */
 async function repairKeys(
-  world: Pick<World, 'store' | 'keyring'>,
+  world: Pick<World, 'clock' | 'store' | 'keyring'>,
   keyring: LocalKeyring,
   keyProvider: KeyProvider,
 ): Promise<string[]> {
-  const installed = await world.store.tenants.rootKeyCheck()
-  if (installed === null) return []
-  const check = await damageOfRootKeyCheck(world.store, keyring, keyProvider, installed)
   const replaced = await replaceDamagedKeys(world, keyring, keyProvider)
-  return [
-    ...(check === null ? [] : [`${check.kind} ${check.id}: a new one is made`]),
-    ...replaced.map(
-      ({ tenantId, purpose, version }) =>
-        `tenant_key ${purpose}/${version} of tenant ${tenantId}: ${LOST_WITH_KEY[purpose]}`,
-    ),
-  ]
+  return replaced.map(
+    ({ tenantId, purpose, version }) =>
+      `tenant_key ${purpose}/${version} of tenant ${tenantId}: ${LOST_WITH_KEY[purpose]}`,
+  )
 }
 
 const LOST_WITH_KEY = {
   enc: 'a new key takes its place, and every value under the damaged one is lost',
   fp: 'a new key takes its place: fingerprints of earlier tokens do not match those of new ones',
   idx:
-    'a new key takes its place: searches do not find earlier tokens by their indexes, and audit checkpoints so far ' +
-    'cannot be verified',
+    'a new key takes its place: searches do not find earlier tokens by their indexes, and the audit log up to now is ' +
+    'vouched for as it was found',
 } as const satisfies Record<TenantKeyPurpose, string>
 
 function refuseDamage(damaged: readonly DamagedValue[]): void {

@@ -1,4 +1,3 @@
-import { checkRootKey } from '../access/root-key-check.ts'
 import { setUp, type TenantSetUp } from '../access/set-up.ts'
 import { hasRootKey } from '../adapters/local-keyring/root-key-file.ts'
 import { isDatabaseGone } from '../adapters/sqlite/data-folder.ts'
@@ -21,6 +20,8 @@ import {
 import { connectInProcess } from '../http/in-process-connections.ts'
 import { listen, tryBinding } from '../http/listen.ts'
 import { auditCheckpointer } from '../audit/checkpoint.ts'
+import { UnreadableValue } from '../base/unreadable-value.ts'
+import { checkAndRepairRootKey } from '../integrity/root-key-check-damage.ts'
 import { sweepAuditLogs } from '../audit/retention.ts'
 import type { Log } from '../ports/log.ts'
 import type { CommandInput, RunCommand } from './command.ts'
@@ -104,8 +105,13 @@ export const serve: RunCommand = async ({ flags, out }) => {
     if (reason.status === 0) await checkpoint().catch(logFailure)
     return reason.status
   } finally {
-    for (const close of closers.toReversed()) await close()
+    await closeAll(closers.toReversed(), world.log)
   }
+}
+
+/** Runs all of them, in order: one that fails must not keep the store open. */
+async function closeAll(closers: readonly (() => Promise<void>)[], log: Log): Promise<void> {
+  for (const close of closers) await close().catch((error) => log.error('close_failed', error))
 }
 
 /** Checks the root key; on the first start, sets the vault up and prints its key. */
@@ -116,7 +122,11 @@ async function prepareVault(
   gone: boolean,
 ): Promise<void> {
   const { world, keyProvider } = opened
-  await checkRootKey(world.store, keyProvider)
+  const damage = await checkAndRepairRootKey(world.store, opened.keyRepair, keyProvider)
+  if (damage !== null) {
+    const error = new UnreadableValue(damage)
+    world.log.error('value_unreadable', error, { count: 1, values: [{ ...damage }] })
+  }
   const next = config.rootKeyNextFile
   if (next !== null && !(await hasRootKey(next))) {
     const hint = 'there is no such file: make it with symbolon keys create-root, and restart'

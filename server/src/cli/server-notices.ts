@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { checkRootKey } from '../access/root-key-check.ts'
 import { ID_RANDOM_BYTES, idOf } from '../base/id.ts'
-import { NOTICES_MS, SERVER_FORGOTTEN_MS } from '../base/limits.ts'
+import { NOTICES_MS, SERVER_FORGOTTEN_MS, SERVER_NOTICE_KEPT_MS } from '../base/limits.ts'
 import type { StoredNotice } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
 import type { OpenWorld } from './open-world.ts'
@@ -30,6 +30,7 @@ export async function announceServer({
     return commitNotice(world, { kind: 'put-notice', notice })
   }
   await announce()
+  await removeOld(world)
   // A replacement that did not see this notice yet may have been committed before it: then this start must fail.
   const installed = await world.store.tenants.rootKeyCheck()
   if (installed !== null) keyProvider.follow(installed.id)
@@ -39,6 +40,15 @@ export async function announceServer({
   return async () => {
     clearInterval(timer)
     await commitNotice(world, { kind: 'remove-notice', id }).catch(() => {})
+  }
+}
+
+/** Removes the notices of servers that were killed. */
+async function removeOld(world: Pick<World, 'clock' | 'store'>): Promise<void> {
+  const before = world.clock.now() - SERVER_NOTICE_KEPT_MS
+  for (const it of await world.store.tenants.notices()) {
+    if (it.at >= before || parseServerNotice(it) === null) continue
+    await commitNotice(world, { kind: 'remove-notice', id: it.id })
   }
 }
 

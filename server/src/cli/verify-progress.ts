@@ -1,4 +1,5 @@
-import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { open, rename, rm, writeFile, type FileHandle } from 'node:fs/promises'
 import { z } from 'zod'
 import type { ValueKind } from '../base/unreadable-value.ts'
 import { ConfigError } from '../config.ts'
@@ -95,9 +96,10 @@ export class VerifyProgress {
     this.#next = next
     if (this.#path === undefined || next === undefined) return
     const content = { ...this.#scope, values: this.#values, damaged: this.#damaged, next }
-    const part = `${this.#path}.part`
+    const part = `${this.#path}.${process.pid}.part`
     const refuse = fileError('resume', this.#path, 'written')
-    await writeFile(part, JSON.stringify(content), { mode: 0o600 }).catch(refuse)
+    await rm(part, { force: true })
+    await writeFile(part, JSON.stringify(content), { mode: 0o600, flag: 'wx' }).catch(refuse)
     await rename(part, this.#path).catch(refuse)
   }
 
@@ -107,12 +109,27 @@ export class VerifyProgress {
   }
 }
 
+/** Null if there is no such file. Another user's file could claim that everything was verified. */
 async function textOf(path: string): Promise<string | null> {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
+  let file: FileHandle
   try {
-    return await readFile(path, 'utf8')
+    file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
     return fileError('resume', path, 'read')(error)
+  }
+  try {
+    const { mode, uid } = await file.stat()
+    const isPrivate = (mode & 0o077) === 0 && uid === process.getuid?.()
+    if ((mode & constants.S_IFMT) !== constants.S_IFREG || !isPrivate) {
+      throw new ConfigError(
+        `--resume is '${path}', which must be a regular file that belongs to the current user and is private to it.`,
+      )
+    }
+    return await file.readFile('utf8')
+  } finally {
+    await file.close()
   }
 }
 

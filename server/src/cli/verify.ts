@@ -1,4 +1,3 @@
-import { checkRootKey, opensCheck } from '../access/root-key-check.ts'
 import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
 import { readBesideSqliteService } from '../adapters/sqlite/read-beside-service.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
@@ -6,12 +5,14 @@ import { SystemRandom } from '../adapters/system/system-random.ts'
 import { isUuid } from '../base/id.ts'
 import { VERIFY_REPORT_MS } from '../base/limits.ts'
 import { ConfigError, readConfig, type Config } from '../config.ts'
+import { damageOfRootKeyCheck } from '../integrity/root-key-check-damage.ts'
 import { verifyValues, type DamagedValue } from '../integrity/verify-values.ts'
 import type { KeyProvider } from '../ports/key-provider.ts'
 import type { TenantReader } from '../ports/store.ts'
 import type { RootKeyCheck } from '../ports/stored.ts'
 import type { RunCommand } from './command.ts'
 import { openRootKeys } from './open-root-keys.ts'
+import { printable } from './printable.ts'
 import { VerifyProgress, type DamageName } from './verify-progress.ts'
 
 /**
@@ -77,10 +78,11 @@ export async function* findDamage(
   const clock = new SystemClock()
   const keyring = new LocalKeyring(rootKeys, new SystemRandom(), (id) => tenants.keys(id))
   const vault = { clock, keyring, store: { tenants } }
+  const check = await damageOfRootKeyCheck({ tenants }, keyring, rootKeys, installed)
   if (progress.next === undefined) {
-    const damage = await damageOfRootKeyCheck({ tenants }, keyring, rootKeys, installed)
-    if (damage !== null) yield damage
-    await progress.add({ values: 1, damaged: damage === null ? [] : [damage] })
+    const damaged = check === null ? [] : [{ tenant: null, ...check }]
+    yield* damaged
+    await progress.add({ values: 1, damaged })
   }
   let reported = clock.elapsed()
   for await (const step of verifyValues(vault, {
@@ -88,7 +90,7 @@ export async function* findDamage(
     tenantId: tenant,
     from: progress.next,
   })) {
-    if (step.damaged.some((it) => it.kind === 'tenant_key')) await refuseReplaced(tenants, rootKeys)
+    if (step.damaged.length > 0) await refuseReplaced(tenants, rootKeys)
     const damaged = step.damaged.map(nameOf)
     yield* damaged
     await progress.add({ ...step, damaged })
@@ -96,28 +98,6 @@ export async function* findDamage(
     reported = clock.elapsed()
     yield `${progress.values} values decrypted, at ${step.next.after?.table} of tenant ${step.next.tenantId}`
   }
-}
-
-/**
- * Returns the root key check as a damaged value, if the root key cannot be proven by it but decrypts tenant keys; null if it is
- * intact. Throws SetUpError if the root key is the wrong one, or nothing proves that it is the right one.
- */
-export async function damageOfRootKeyCheck(
-  store: { readonly tenants: Pick<TenantReader, 'ids' | 'keys'> },
-  keyring: Pick<LocalKeyring, 'isReadable'>,
-  rootKeys: KeyProvider,
-  installed: RootKeyCheck,
-): Promise<DamageName | null> {
-  if (installed.id === rootKeys.id && !(await opensCheck(rootKeys, installed))) {
-    for (const id of await store.tenants.ids()) {
-      for (const it of await store.tenants.keys(id)) {
-        if (!(await keyring.isReadable(id, it))) continue
-        return { tenant: null, kind: 'root_key_check', id: installed.id }
-      }
-    }
-  }
-  await checkRootKey({ tenants: { rootKeyCheck: async () => installed } }, rootKeys)
-  return null
 }
 
 /** Throws if the root key was replaced during the run: then the keys are intact, and wrapped by one that is not known here. */
@@ -132,5 +112,5 @@ export function nameOf({ tenantId, kind, id }: DamagedValue): DamageName {
 }
 
 export function sentenceOf({ tenant, kind, id }: DamageName): string {
-  return tenant === null ? `DAMAGED: ${kind} ${id}` : `DAMAGED: ${kind} ${id} of tenant ${tenant}`
+  return printable(`DAMAGED: ${kind} ${id}${tenant === null ? '' : ` of tenant ${tenant}`}`)
 }

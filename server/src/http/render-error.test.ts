@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { STATUS_CODES } from 'node:http'
 import { describe, test } from 'node:test'
 import { REFUSALS, ServiceError, type RefusalCode } from '../base/service-error.ts'
-import { refusalOfFramework, renderError, VALIDATION_TITLE } from './render-error.ts'
+import { refusalOf, renderError, VALIDATION_TITLE } from './render-error.ts'
 
 describe('renderError()', () => {
   for (const [code, { status, detail }] of Object.entries(REFUSALS)) {
@@ -38,7 +38,7 @@ describe('renderError()', () => {
   }
 })
 
-describe('refusalOfFramework()', () => {
+describe('refusalOf()', () => {
   for (const [status, code] of [
     [400, 'body_invalid'],
     [404, 'route_not_found'],
@@ -51,7 +51,7 @@ describe('refusalOfFramework()', () => {
   ] as const) {
     test(`makes ${code ?? 'nothing'} of an error with ${status}, and keeps it as the cause`, () => {
       const error = Object.assign(new Error('secret'), { statusCode: status })
-      const refusal = refusalOfFramework(error)
+      const refusal = refusalOf(error)
       assert.equal(refusal?.code, code)
       if (refusal !== null) {
         assert.equal(refusal.cause, error)
@@ -62,7 +62,7 @@ describe('refusalOfFramework()', () => {
 
   test('makes nothing of what is a refusal already, or no error of the framework', () => {
     for (const error of [new ServiceError('token_not_found'), new Error('x'), 'x']) {
-      assert.equal(refusalOfFramework(error), null)
+      assert.equal(refusalOf(error), null)
     }
   })
 })

@@ -9,6 +9,7 @@
 import { z } from 'zod'
 import type { JsonObject } from '../base/json.ts'
 import { REFUSALS, ServiceError, type Refusal } from '../base/service-error.ts'
+import { UnreadableValue } from '../base/unreadable-value.ts'
 
 /** Schema of an error, for the OpenAPI document. */
 export const problem = z
@@ -52,9 +53,10 @@ export const TITLES: Readonly<Record<number, string>> = {
 export const VALIDATION_TITLE = 'One or more validation errors occurred.'
 
 export function renderError(
-  error: unknown,
+  thrown: unknown,
   { readOnly = false }: { readonly readOnly?: boolean } = {},
 ): { status: number; body: JsonObject } {
+  const error = thrown instanceof UnreadableValue ? unreadable(thrown) : thrown
   if (!(error instanceof ServiceError)) {
     return {
       status: 500,
@@ -92,11 +94,20 @@ export function renderProxyError(error: unknown): { status: number; body: JsonOb
 
 const PROXY_TITLE = 'Invalid proxy request'
 
+/** Returns the refusal for an error that is one in other words: of the HTTP framework, or a damaged tenant key; null for any other. */
+export function refusalOf(error: unknown): ServiceError | null {
+  return error instanceof UnreadableValue ? unreadable(error) : refusalOfFramework(error)
+}
+
+function unreadable(cause: UnreadableValue): ServiceError {
+  return new ServiceError('value_unreadable', undefined, { cause })
+}
+
 /**
  * Returns the refusal for an error of the HTTP framework itself (a body over the limit, a wrong content length), or null for any
  * other error.
  */
-export function refusalOfFramework(error: unknown): ServiceError | null {
+function refusalOfFramework(error: unknown): ServiceError | null {
   const status = (error as { statusCode?: unknown } | null | undefined)?.statusCode
   if (error instanceof ServiceError || typeof status !== 'number') return null
   const options = { cause: error }

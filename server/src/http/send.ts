@@ -14,7 +14,7 @@ import { endsAfterAnswer } from './framing.ts'
 import { lingerAfterAnswer } from './lingering-close.ts'
 import { logRequest } from './log-request.ts'
 import { absoluteUrl } from './public-address.ts'
-import { refusalOfFramework, renderError, renderProxyError } from './render-error.ts'
+import { refusalOf, renderError, renderProxyError } from './render-error.ts'
 import { quotaOf } from './request-quota.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
@@ -42,7 +42,7 @@ export function sendError(
   streaming: boolean,
 ): void {
   const { request } = reply
-  const refusal = refusalOfFramework(error) ?? error
+  const refusal = refusalOf(error) ?? error
   const { status, body } = streaming ? renderProxyError(refusal) : renderError(refusal, request)
   if (refusal instanceof ServiceError) request.refusal = refusal
   const expected = refusal instanceof ServiceError && refusal.ofCaller

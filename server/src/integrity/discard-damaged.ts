@@ -1,11 +1,13 @@
 /** Takes damaged values out of a vault that no service uses, so that everything else in it works as before. */
+import { auditEventsOf } from '../access/audit-events.ts'
 import { makeRootKeyCheck } from '../access/root-key-check.ts'
+import { statementOf } from '../audit/checkpoint.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import { renderError } from '../http/render-error.ts'
 import { sealContextOf } from '../key-rotation/seal-context.ts'
 import type { Change, RewrappedKey } from '../ports/change.ts'
-import type { KeyRepair, TenantKeyPurpose } from '../ports/keyring.ts'
+import { TENANT_KEY_PURPOSES, type KeyRepair, type TenantKeyPurpose } from '../ports/keyring.ts'
 import type { KeyProvider } from '../ports/key-provider.ts'
 import type { StoredEnvelope } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
@@ -21,11 +23,11 @@ export interface ReplacedKey {
 }
 
 /**
- * Replaces every tenant key that cannot be unwrapped by a new one, and makes a new root key check. Returns the keys replaced:
+ * Replaces every tenant key that cannot be unwrapped by a new one. Returns the keys replaced:
  * envelopes under them are lost, or fingerprints, or search indexes and the proofs of audit checkpoints.
  */
 export async function replaceDamagedKeys(
-  world: Pick<World, 'store' | 'keyring'>,
+  world: Pick<World, 'clock' | 'store' | 'keyring'>,
   keyRepair: KeyRepair,
   rootKeys: KeyProvider,
 ): Promise<ReplacedKey[]> {
@@ -34,18 +36,39 @@ export async function replaceDamagedKeys(
   const keys: RewrappedKey[] = []
   for (const tenantId of await tenants.ids()) {
     for (const it of await tenants.keys(tenantId)) {
+      if (!TENANT_KEY_PURPOSES.includes(it.purpose)) {
+        throw new Error(`Cannot replace a key of tenant ${tenantId}: its purpose is unknown`)
+      }
       const intact = await keyRepair.isReadable(tenantId, it)
       const key = intact ? it : await keyRepair.replacementOf(tenantId, it)
       keys.push({ tenantId, before: it.wrapped, key })
       if (!intact) replaced.push({ tenantId, purpose: it.purpose, version: it.version })
     }
   }
+  if (replaced.length === 0) return []
   const rootKey = await makeRootKeyCheck(rootKeys)
   await mustCommit(world, keys[0]?.tenantId ?? '', [
     { kind: 'replace-root-key', before: rootKeys.id, rootKey, keys },
   ])
-  for (const { tenantId } of replaced) world.keyring.forget(tenantId)
+  for (const { tenantId, purpose } of replaced) {
+    world.keyring.forget(tenantId)
+    if (purpose === 'idx') await renewCheckpoint(world, tenantId)
+  }
   return replaced
+}
+
+/** Vouches for the audit log as it is: what vouched for it before can no longer be verified, and would prevent every new checkpoint. */
+async function renewCheckpoint(
+  world: Pick<World, 'clock' | 'store' | 'keyring'>,
+  tenantId: string,
+): Promise<void> {
+  const state = await world.store.auditLog.state(tenantId)
+  if (state === null) return
+  const keys = await world.keyring.open(tenantId)
+  const { removed, last } = state
+  const next = { removed, last, at: world.clock.now() }
+  const checkpoint = { ...next, proof: keys.attest(statementOf(tenantId, next)) }
+  await mustCommit(world, tenantId, [{ kind: 'put-audit-checkpoint', checkpoint }])
 }
 
 /**
@@ -95,7 +118,11 @@ async function discardToken(
   const holder = await store.transactions.holderOf(tenantId, row)
   if (holder !== null) await end(world, tenantId, holder)
   const [token] = await store.tokens.find(tenantId, [id])
-  if (token === undefined) return 'its transaction is rolled back, and the token with it'
+  if (token === undefined) {
+    return holder === null
+      ? 'the token is deleted'
+      : 'its transaction is rolled back, and the token with it'
+  }
   const change: Change =
     part === 'cvc'
       ? {
@@ -165,15 +192,24 @@ async function replaceSecrets(world: DiscardWorld, tenantId: string): Promise<st
   return 'callbacks are signed with a new secret: give it to the receivers'
 }
 
+/** Makes the changes, with their audit events: the tenant stands for the operator, who has no application. */
 async function mustCommit(
-  { store }: Pick<World, 'store'>,
+  { clock, store }: Pick<World, 'clock' | 'store'>,
   tenantId: string,
   changes: readonly Change[],
 ): Promise<void> {
-  const conflict = await store.commit(tenantId, changes)
+  const actor = { applicationId: tenantId, keyId: tenantId, traceId: RESTORE_TRACE }
+  const events = auditEventsOf(actor, clock.now(), [], changes)
+  const conflict = await store.commit(tenantId, [
+    ...changes,
+    ...(events.length === 0 ? [] : [{ kind: 'append-audit-events', events } as const]),
+  ])
   if (conflict === null) return
   throw new Error(`Cannot discard a damaged value: the store answered ${conflict.kind}`)
 }
+
+/** Stands in the audit log in place of a request's trace id. */
+const RESTORE_TRACE = 'restore'
 
 /** Before any expiry: no token is too old to be changed. */
 const AT_ANY_TIME = 0

@@ -111,12 +111,29 @@ async function damagedEnvelopes(
 ): Promise<DamagedValue[]> {
   const suspects = found.length === 0 ? [] : unreadableAmong(await openKeys(vault, tenantId), found)
   if (suspects.length === 0) return []
-  const again = await chunkAfter(vault, tenantId, after)
-  const suspected = new Set(suspects.map(rowAndPartOf))
-  const stillThere = again.found.filter((it) => suspected.has(rowAndPartOf(it)))
+  const stillThere = await readAgain(vault, tenantId, after, suspects)
   return unreadableAmong(await openKeys(vault, tenantId), stillThere).map((stored) => {
     return { tenantId, kind: kindOf(stored), id: stored.row, stored }
   })
+}
+
+/** Reads some of the envelopes after `after` again. Rows inserted meanwhile may have moved them to later chunks. */
+async function readAgain(
+  vault: ReadableVault,
+  tenantId: string,
+  after: EnvelopeCursor,
+  wanted: readonly StoredEnvelope[],
+): Promise<StoredEnvelope[]> {
+  const missing = new Set(wanted.map(rowAndPartOf))
+  const found: StoredEnvelope[] = []
+  let from: EnvelopeCursor | null = after
+  for (let chunks = 0; chunks < CHUNKS_READ_AGAIN_MAX && missing.size > 0; chunks++) {
+    if (from?.table !== after.table) break
+    const chunk: Envelopes = await chunkAfter(vault, tenantId, from)
+    found.push(...chunk.found.filter((it) => missing.delete(rowAndPartOf(it))))
+    from = chunk.next
+  }
+  return found
 }
 
 /** Null if none of the tenant's keys is readable, so that none of its values is. */
@@ -197,3 +214,5 @@ const LAST: EnvelopeCursor = {
 /** No envelope begins with this, however damaged: a short prefix could be one that a flipped bit made. */
 const NO_KEY_ID = new Uint8Array(64).fill(0xff)
 const VALUES_AT_ONCE = 1000
+/** A suspect that is in none of them was deleted. */
+const CHUNKS_READ_AGAIN_MAX = 10

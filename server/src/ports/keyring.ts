@@ -68,7 +68,7 @@ export interface RenewingKeys {
 
 export interface TenantKeys {
   /**
-   * Returns an envelope that only this tenant's keys open, and only for the same context. Throws UnreadableKey if the key to seal
+   * Returns an envelope that only this tenant's keys open, and only for the same context. Throws UnreadableValue if the key to seal
    * under is damaged: never falls back to an older one.
    */
   seal(context: SealContext, plaintext: Sensitive<string>): Uint8Array
@@ -77,7 +77,7 @@ export interface TenantKeys {
   open(context: SealContext, envelope: Uint8Array): Sensitive<string>
 
   /**
-   * Returns 44 base58 characters, equal for equal `scope` and `value`, which reveal nothing else. Throws UnreadableKey if the key is
+   * Returns 44 base58 characters, equal for equal `scope` and `value`, which reveal nothing else. Throws UnreadableValue if the key is
    * damaged, as index() and attest() do.
    */
   fingerprint(scope: string, value: Sensitive<string>): string

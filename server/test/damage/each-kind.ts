@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setUp } from '../../src/access/set-up.ts'
 import { createApp } from '../../src/app.ts'
+import { auditCheckpointer } from '../../src/audit/checkpoint.ts'
 import type { ValueKind } from '../../src/base/unreadable-value.ts'
 import { openWorld } from '../../src/cli/open-world.ts'
 import { readConfig } from '../../src/config.ts'
@@ -22,6 +23,8 @@ export interface EachKindVault {
   /** Reads tokens in plaintext. */
   readonly readKey: string
   readonly managementKey: string
+  /** Creates tokens. */
+  readonly writeKey: string
   /** Another tenant, with one token. */
   readonly other: { readonly tenantId: string; readonly token: string }
   readonly remove: () => void
@@ -44,6 +47,8 @@ export async function eachKindVault(database: string | null = null): Promise<Eac
     await sealOneOfEach(url, keys, one.apiKey)
     await app.jobs.poll()
     await app.jobs.settled()
+    // So that the audit log has a checkpoint.
+    await auditCheckpointer(world)()
     const two = await setUp(world, keyProvider, { name: 'two', plan: 'enterprise' })
     const twoKeys = await makeKeys(port, two.apiKey)
     const made = await fetch(`${url}/tokens`, {
@@ -56,6 +61,7 @@ export async function eachKindVault(database: string | null = null): Promise<Eac
       folder,
       tenantId: one.tenantId,
       readKey: keys.read,
+      writeKey: keys.write,
       managementKey: one.apiKey,
       other: { tenantId: two.tenantId, token },
       remove: () => rmSync(folder, { recursive: true, force: true }),

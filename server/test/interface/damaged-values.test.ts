@@ -6,7 +6,7 @@ import type { Json, JsonObject } from '../../src/base/json.ts'
 import type { ValueKind } from '../../src/base/unreadable-value.ts'
 import { discardDamaged } from '../../src/integrity/discard-damaged.ts'
 import type { EnvelopeTable, StoredEnvelope } from '../../src/ports/stored.ts'
-import { callbackStage, RECEIVER } from '../kit/callback-stage.ts'
+import { bodyOf, callbackStage, RECEIVER } from '../kit/callback-stage.ts'
 import { damage, envelopesOf } from '../kit/damage.ts'
 import type { StillVault, Reply } from '../kit/still-vault.ts'
 import { REVEAL_ALL, tokenStage } from '../kit/token-stage.ts'
@@ -222,6 +222,21 @@ describe('a damaged job', () => {
     )
     await stage.pass(10)
     assert.equal(logged(stage.vault, 'job_failed').length, 1)
+  })
+
+  test('that is replayed after a repair counts as begun, and is not run a second time', async () => {
+    const stage = await callbackStage()
+    const id = await stage.invoke()
+    const { store } = stage.vault.world
+    await damage(store, stage.vault.tenantId, isIn('jobs'))
+    await stage.work()
+    await damage(store, stage.vault.tenantId, isIn('jobs'))
+    assert.equal((await stage.manage('POST', `/callbacks/${id}/replay`)).status, 202)
+    await stage.work()
+    assert.equal(stage.runner.ran.length, 0)
+    assert.equal(stage.sent.length, 1)
+    assert.match(JSON.stringify(bodyOf(stage.sent[0]!)), /reactor_interrupted/)
+    assert.deepEqual(await stage.deadLetters(), [])
   })
 
   test('with a damaged result is set aside with its destination, and is not sent', async () => {

@@ -15,7 +15,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   audit: ['base', 'ports', 'http', 'access'],
   tokens: ['base', 'ports', 'http', 'expressions', 'access'],
   'key-rotation': ['base', 'ports', 'access'],
-  integrity: ['base', 'ports', 'http', 'access', 'key-rotation', 'reactors'],
+  integrity: ['base', 'ports', 'http', 'access', 'audit', 'key-rotation', 'reactors'],
   tenants: ['base', 'ports', 'http', 'access'],
   transactions: ['base', 'ports', 'http', 'expressions', 'access', 'tokens'],
   proxy: ['base', 'ports', 'http', 'expressions', 'access', 'tokens'],

@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { TENANT_KEYS_CACHED_MAX } from '../../base/limits.ts'
 import { Sensitive } from '../../base/sensitive.ts'
+import { UnreadableValue } from '../../base/unreadable-value.ts'
 import { UnreadableKey, type KeyProvider } from '../../ports/key-provider.ts'
 import { keyringContract } from '../../ports/keyring.contract.ts'
 import {
@@ -137,7 +138,7 @@ describe('a damaged key', () => {
     }
     for (const [purpose, disabled] of Object.entries(uses)) {
       const { intact, keys } = await damaged(purpose)
-      for (const use of disabled) assert.throws(() => use(keys), UnreadableKey)
+      for (const use of disabled) assert.throws(() => use(keys), UnreadableValue)
       for (const use of Object.values(uses).flat()) {
         if (!disabled.includes(use)) assert.deepEqual(use(keys), use(intact))
       }
@@ -146,15 +147,23 @@ describe('a damaged key', () => {
     }
   })
 
-  test('of data leaves the data under other versions readable, and is not replaced by an older version', async () => {
+  test('of data leaves the data under other versions readable, and nothing is sealed, under any version', async () => {
     const { intact, keys } = await damaged('enc', 2)
-    assert.throws(() => keys.seal(CONTEXT, TEXT), UnreadableKey)
+    assert.throws(() => keys.seal(CONTEXT, TEXT), UnreadableValue)
     assert.throws(() => keys.open(CONTEXT, intact.seal(CONTEXT, TEXT)), UnreadableEnvelope)
     const first = await damaged('enc', 1)
     const sealed = first.intact.seal(CONTEXT, TEXT)
     assert.equal(versionIn(sealed), 2)
     assert.equal(first.keys.open(CONTEXT, sealed).reveal(), TEXT.reveal())
-    assert.equal(versionIn(first.keys.seal(CONTEXT, TEXT)), 2)
+    // The damaged row may be the one to seal under, whatever version it claims to be.
+    assert.throws(() => first.keys.seal(CONTEXT, TEXT), UnreadableValue)
+    const [one, two] = [await versionOf(1), await versionOf(2, ['enc'])]
+    for (const other of [{ version: 0 }, { version: 2 ** 40 }, { purpose: 'enb' as 'enc' }]) {
+      const keys = await openKeys([...one, { ...two[0]!, ...other, wrapped: ALTERED }])
+      assert.throws(() => keys.seal(CONTEXT, TEXT), UnreadableValue)
+      const [fingerprint] = [keys.fingerprint('card', TEXT)]
+      assert.equal(fingerprint, (await openKeys(one)).fingerprint('card', TEXT))
+    }
   })
 
   test('is read again with the next reading of the keys', async () => {
@@ -162,7 +171,7 @@ describe('a damaged key', () => {
     const wrapped = keys.map((it) => (it.purpose === 'fp' ? { ...it, wrapped: ALTERED } : it))
     const keyring = new LocalKeyring(plainProvider(), random, async () => wrapped)
     const before = await keyring.open(TENANT)
-    assert.throws(() => before.fingerprint('card', TEXT), UnreadableKey)
+    assert.throws(() => before.fingerprint('card', TEXT), UnreadableValue)
     wrapped.splice(0, 3, ...keys)
     assert.equal((await keyring.reread(TENANT)).fingerprint('card', TEXT).length > 0, true)
   })

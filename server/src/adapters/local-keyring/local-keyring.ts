@@ -234,7 +234,9 @@ export class LocalKeyring implements Keyring, KeyMaker, KeyRepair {
    * the oldest if there is none.
    */
   #sealingAmong(keys: readonly KnownKey[]): number {
-    const versions = keys.filter((it) => it.purpose === 'enc')
+    const all = keys.filter((it) => it.purpose === 'enc')
+    const readable = all.filter((it) => it.key !== null)
+    const versions = readable.length > 0 ? readable : all
     if (versions.length === 0) throw new Error('Cannot open the keys: there is no enc key')
     const known = versions.filter((it) => this.#isKnownToAll(it))
     return known.length > 0

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual, type KeyObject } from 'node:crypto'
 import type { Sensitive } from '../../base/sensitive.ts'
-import { UnreadableKey } from '../../ports/key-provider.ts'
+import { UnreadableValue } from '../../base/unreadable-value.ts'
 import {
   UnreadableEnvelope,
   type SealContext,
@@ -46,6 +46,8 @@ export class LocalTenantKeys implements TenantKeys, RenewingKeys {
   /** By version; null for a damaged one. */
   readonly #dataKeys: ReadonlyMap<number, DataKey | null>
   readonly #sealing: DataKey | null
+  /** If there is one, it may be the version to seal under, whatever version its row claims to be. */
+  readonly #damagedDataKey: TenantKey | undefined
   readonly #fingerprintKey: TenantKey
   readonly #indexKey: TenantKey
   /** Every version of the `idx` key. */
@@ -70,6 +72,7 @@ export class LocalTenantKeys implements TenantKeys, RenewingKeys {
     this.version = sealing
     this.dataKeyId = keyIdOf(sealing)
     this.#sealing = this.#dataKeys.get(sealing)!
+    this.#damagedDataKey = keys.find((it) => it.key === null && !SEALS_NOTHING.has(it.purpose))
     this.#fingerprintKey = newestOf(keys, 'fp')
     this.#indexKey = newestOf(keys, 'idx')
     this.#indexKeys = keys.filter((it) => it.purpose === 'idx')
@@ -81,7 +84,10 @@ export class LocalTenantKeys implements TenantKeys, RenewingKeys {
   }
 
   seal(context: SealContext, plaintext: Sensitive<string>): Uint8Array {
-    if (this.#sealing === null) throw damaged('enc', this.version)
+    if (this.#damagedDataKey !== undefined || this.#sealing === null) {
+      const { purpose, version } = this.#damagedDataKey ?? { purpose: 'enc', version: this.version }
+      throw damaged(purpose, version)
+    }
     return this.#sealing.seal(this.#nonces, context, plaintext)
   }
 
@@ -147,8 +153,8 @@ function readable(it: TenantKey): ReadableKey {
   return it as ReadableKey
 }
 
-function damaged(purpose: TenantKeyPurpose, version: number): UnreadableKey {
-  return new UnreadableKey(`Version ${version} of the tenant's ${purpose} key is damaged`)
+function damaged(purpose: TenantKeyPurpose, version: number): UnreadableValue {
+  return new UnreadableValue({ kind: 'tenant_key', id: `${purpose}/${version}` })
 }
 
 /**
@@ -169,6 +175,8 @@ function proofOf(key: KeyObject, version: number, statement: readonly string[]):
   return Buffer.concat([keyId, createHmac('sha256', key).update(framed).digest()])
 }
 
+/** The purposes of keys other than data keys. A damaged row may have any other purpose. */
+const SEALS_NOTHING: ReadonlySet<string> = new Set<TenantKeyPurpose>(['fp', 'idx'])
 const PROOF_BYTES = NUMBER_BYTES + 32
 const INDEX_FRAME = frame(['symbolon index', '1'])
 const SCOPES_MAX = 64

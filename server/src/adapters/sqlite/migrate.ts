@@ -37,6 +37,11 @@ export function migrate(db: DatabaseSync): void {
   }
 }
 
+/** Whether a start of this program would migrate the database. */
+export function isOlderSchema(db: DatabaseSync): boolean {
+  return versionOf(db) < migrations().length
+}
+
 /** Throws unless the database is at this program's version. For callers that must not migrate it. */
 export function requireCurrentSchema(db: DatabaseSync): void {
   const [version, newest] = [versionOf(db), migrations().length]

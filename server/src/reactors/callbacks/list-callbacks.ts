@@ -1,5 +1,5 @@
 import { authorize } from '../../access/authorize.ts'
-import { unreadableIn } from '../../access/open-value.ts'
+import { UnreadableValues } from '../../access/open-value.ts'
 import type { RequestContext } from '../../base/access.ts'
 import { isUuid } from '../../base/id.ts'
 import type { JsonObject } from '../../base/json.ts'
@@ -18,7 +18,7 @@ import { renderCallback } from './wire.ts'
  * Throws `permission_missing`, `cursor_invalid`.
  */
 export async function listCallbacks(
-  world: Pick<World, 'keyring' | 'store'>,
+  world: Pick<World, 'log' | 'keyring' | 'store'>,
   context: RequestContext,
   { start, size }: { readonly start: string | undefined; readonly size: number },
 ): Promise<JsonObject> {
@@ -32,16 +32,22 @@ export async function listCallbacks(
   const found = await world.store.jobs.deadLetters(tenantId, size + 1, start)
   const keys = await world.keyring.open(tenantId)
   const shown = found.slice(0, size)
-  const rendered = shown.map((it) => renderCallback(it, openUnlessDamaged(keys, it)))
+  const unreadable = new UnreadableValues()
+  const rendered = shown.map((it) => renderCallback(it, openUnlessDamaged(keys, it, unreadable)))
+  unreadable.log(world, tenantId)
   const cursor = found.length > size ? shown.at(-1)!.id : null
   return renderCursorPage(rendered, { size, cursor })
 }
 
-function openUnlessDamaged(keys: TenantKeys, job: Omit<StoredJob, 'result'>): JobState | null {
+function openUnlessDamaged(
+  keys: TenantKeys,
+  job: Omit<StoredJob, 'result'>,
+  unreadable: UnreadableValues,
+): JobState | null {
   try {
     return openJobState(keys, job)
   } catch (error) {
-    if (unreadableIn(error) === null) throw error
+    unreadable.add(error)
     return null
   }
 }

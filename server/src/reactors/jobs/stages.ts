@@ -113,8 +113,12 @@ export function setAside(job: StoredJob, now: number): StoredJob {
   return { ...next(job), stage: 'dead', dueAt: now + DEAD_LETTER_RETENTION_MS }
 }
 
-/** No longer a dead letter, to be sent again. */
+/**
+ * No longer a dead letter, to be sent again. One that was set aside before it had a result counts as begun, so that it is run again
+ * only if its caller allowed that.
+ */
 export function revived(job: StoredJob, now: number): StoredJob {
+  if (job.result === null) return { ...next(job), stage: 'run', claimed: true, dueAt: now }
   return { ...next(job), stage: 'deliver', attempts: 0, dueAt: now }
 }
 

@@ -133,13 +133,20 @@ export class JobWorker {
   }
 
   async #work(tenantId: string, job: StoredJob, before: boolean): Promise<void> {
-    try {
+    const attempt = async (): Promise<void> => {
       if (job.stage === 'run') await perform(this.#world, tenantId, job, before, this.#working)
       else await deliver(this.#world, tenantId, job, this.#working)
-    } catch (error) {
-      // Claiming it again and again would never end.
-      if (unreadableIn(error) !== null) await this.#setAside(tenantId, job)
-      throw error
+    }
+    try {
+      await attempt()
+    } catch (first) {
+      if (unreadableIn(first) === null) throw first
+      // Nothing was run or sent yet. Another server may have sealed it under a key that is newer than those known here.
+      await attempt().catch(async (error: unknown) => {
+        // Claiming it again and again would never end.
+        if (unreadableIn(error) !== null) await this.#setAside(tenantId, job)
+        throw error
+      })
     }
   }
 
