@@ -287,6 +287,8 @@ describe('symbolon doctor on keys', () => {
     const found = await examine({ variables })
     assertFound(found, 'root-key', 'warning', /Start the service again/)
     assertOk(found, 'tenant-keys')
+    await (await startVault(folder, variables)).stop()
+    assertOk(await examine({ variables }), 'root-key', 'tenant-keys')
   })
 
   test('root-key: finds that it decrypts nothing although its id is right', async (t) => {

@@ -1,3 +1,4 @@
+import { printable } from '../printable.ts'
 import { CHECK_GROUPS, type CheckStatus } from './check.ts'
 import type { CheckResult } from './run-checks.ts'
 
@@ -45,11 +46,6 @@ export function renderJson(results: readonly CheckResult[]): string {
     return { name, group, status, message, remedy }
   })
   return JSON.stringify({ status: statusOf(results), checks })
-}
-
-/** Replaces what a terminal would obey: messages of databases and names of files come from others. */
-function printable(line: string): string {
-  return line.replaceAll(/\p{Cc}/gu, '\ufffd')
 }
 
 function sorted(results: readonly CheckResult[]): CheckResult[] {
