@@ -11,7 +11,7 @@
  * Another process of the service's user may listen on the socket in place of the service, and pass everything on. It cannot read the
  * API key, and the proof that it has seen is valid no second time. Decision 0073.
  */
-import { createSecretKey, randomBytes } from 'node:crypto'
+import { createSecretKey } from 'node:crypto'
 import {
   recoverManagementKey,
   type RecoveredKey,
@@ -149,7 +149,7 @@ export class Recoveries {
       recover,
     )
     const key = createSecretKey(secrets[proof]!)
-    const nonce = randomBytes(NONCE_BYTES)
+    const nonce = world.random.bytes(NONCE_BYTES)
     const sealed = encrypt(key, new Uint8Array(), nonce, Buffer.from(challenge), apiKey)
     return { tenantId, applicationId, proof, sealed: sealed.toString('hex') }
   }

@@ -7,6 +7,7 @@ import {
   copyFileSync,
   existsSync,
   mkdirSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -38,6 +39,12 @@ function follow(remedy: string): void {
   const [, command] = /^.*\b[Rr]un ((?:chmod|rm) .+)\.$/.exec(remedy)!
   const { status, stderr } = spawnSync('/bin/sh', ['-c', command!], { encoding: 'utf8' })
   assert.equal(status, 0, stderr)
+}
+
+function damage(folder: string, sql: string): void {
+  const db = new DatabaseSync(join(folder, 'symbolon.db'))
+  db.exec(sql)
+  db.close()
 }
 
 describe('symbolon doctor on a data folder', () => {
@@ -234,7 +241,69 @@ describe('symbolon doctor on keys', () => {
     assertOk(followed, 'root-key-file', 'root-key', 'tenant-keys')
   })
 
-  test('next-root-key: finds one that is configured but not in use', async (t) => {
+  test('next-root-key: asks for the copy of a key in use whose file is missing, and for no other key', async (t) => {
+    const { home, variables } = freshCopy(t)
+    const [next, copy] = [join(home, 'next.key'), join(home, 'copy.key')]
+    const rotating = { ...variables, SYMBOLON_ROOT_KEY_NEXT_FILE: next }
+    assert.equal((await runSymbolon(['keys', 'create-root', '--to', next])).status, 0)
+    const rotated = await runSymbolon(['keys', 'rotate', '--root'], rotating)
+    const [, id] = /^root key (\S+): in use/m.exec(rotated.out)!
+    renameSync(next, copy)
+    const found = await examine({ variables: rotating })
+    const expected = new RegExp(`Restore root key ${id} from its copy to .*next\\.key`)
+    assertFound(found, 'next-root-key', 'failed', expected)
+    assertAlone(found, 'next-root-key')
+    for (const it of found.values()) assert.doesNotMatch(it.remedy ?? '', /create-root/, it.name)
+    copyFileSync(copy, next)
+    const restored = await examine({ variables: rotating })
+    assertFound(restored, 'next-root-key', 'warning', /unset SYMBOLON_ROOT_KEY_NEXT_FILE/)
+    assertOk(restored, 'root-key', 'tenant-keys')
+  })
+
+  test('next-root-key: has no key created while nothing says which key the vault uses', async (t) => {
+    const { home, folder, variables } = freshCopy(t)
+    const next = join(home, 'next.key')
+    const rotating = { ...variables, SYMBOLON_ROOT_KEY_NEXT_FILE: next }
+    const [file, copy] = [join(home, 'root.key'), join(home, 'copy.key')]
+    renameSync(file, copy)
+    assert.equal((await examine({ variables: rotating })).get('next-root-key')?.status, 'skipped')
+    renameSync(copy, file)
+    truncateSync(join(folder, 'symbolon.db'), 5_000)
+    assert.equal((await examine({ variables: rotating })).get('next-root-key')?.status, 'skipped')
+  })
+
+  test('next-root-key: finds a path that leads nowhere', async (t) => {
+    const { home, variables } = freshCopy(t)
+    const next = join(home, 'root.key', 'next.key')
+    const found = await examine({ variables: { ...variables, SYMBOLON_ROOT_KEY_NEXT_FILE: next } })
+    assertFound(found, 'next-root-key', 'failed', /Correct SYMBOLON_ROOT_KEY_NEXT_FILE/)
+    assertAlone(found, 'next-root-key')
+    assert.match(found.get('root-key')!.message, /see the check next-root-key/)
+  })
+
+  test('root-key: finds that the value that proves it is damaged while tenant keys open', async (t) => {
+    const { folder, variables } = freshCopy(t)
+    damage(folder, 'UPDATE installation SET root_key_check = zeroblob(69)')
+    const found = await examine({ variables })
+    assertFound(found, 'root-key', 'warning', /Start the service again/)
+    assertOk(found, 'tenant-keys')
+    await (await startVault(folder, variables)).stop()
+    assertOk(await examine({ variables }), 'root-key', 'tenant-keys')
+  })
+
+  test('root-key: finds that it decrypts nothing although its id is right', async (t) => {
+    const vault = freshCopy(t)
+    const restore = await backedUp(vault)
+    damage(vault.folder, 'UPDATE installation SET root_key_check = zeroblob(69)')
+    damage(vault.folder, 'UPDATE tenant_keys SET wrapped = zeroblob(69)')
+    const found = await examine({ variables: vault.variables })
+    assertFound(found, 'root-key', 'failed', /restore a backup .*\(symbolon restore\)/)
+    assertAlone(found, 'root-key')
+    assert.doesNotMatch(found.get('root-key')!.remedy!, /Set SYMBOLON_ROOT_KEY_FILE/)
+    assertOk(await examine({ variables: await restore() }), 'root-key', 'tenant-keys')
+  })
+
+  test('next-root-key: finds one that is given and was not switched to', async (t) => {
     const { home, variables } = freshCopy(t)
     const next = join(home, 'next.key')
     writeFileSync(next, Buffer.alloc(32, 9), { mode: 0o400 })
@@ -246,6 +315,11 @@ describe('symbolon doctor on keys', () => {
       /or unset SYMBOLON_ROOT_KEY_NEXT_FILE/,
     )
     assert.ok(!(await examine({ variables })).has('next-root-key'))
+    rmSync(join(home, 'root.key'))
+    writeFileSync(join(home, 'root.key'), Buffer.alloc(32, 7), { mode: 0o400 })
+    const other = await examine({ variables: rotating })
+    assertAlone(other, 'root-key')
+    assert.equal(other.get('next-root-key')?.status, 'skipped')
   })
 
   test('tenant-keys: finds that no tenant is left, until one is created', async (t) => {
@@ -265,9 +339,7 @@ describe('symbolon doctor on keys', () => {
   test('tenant-keys: finds damaged keys, which a backup still has intact', async (t) => {
     const vault = freshCopy(t)
     const restore = await backedUp(vault)
-    const db = new DatabaseSync(join(vault.folder, 'symbolon.db'))
-    db.exec("UPDATE tenant_keys SET wrapped = zeroblob(69) WHERE purpose = 'fp'")
-    db.close()
+    damage(vault.folder, "UPDATE tenant_keys SET wrapped = zeroblob(69) WHERE purpose = 'fp'")
     const { variables } = vault
     const found = await examine({ variables })
     assertFound(

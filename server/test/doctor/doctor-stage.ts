@@ -8,7 +8,7 @@ import type { CheckStatus } from '../../src/cli/doctor/check.ts'
 import { CHECKS } from '../../src/cli/doctor/checks.ts'
 import { diagnose } from '../../src/cli/doctor/doctor.ts'
 import type { CheckResult } from '../../src/cli/doctor/run-checks.ts'
-import { readConfig, unknownVariables } from '../../src/config.ts'
+import { ignoredVariables, readConfig, unknownVariables } from '../../src/config.ts'
 import { runSymbolon, temporaryFolder } from '../kit/running-vault.ts'
 
 export type SettingVariables = Readonly<Record<string, string>>
@@ -57,6 +57,7 @@ export async function examine(input: Examined): Promise<Map<string, CheckResult>
     {
       config: readConfig({}, variables),
       unknownVariables: unknownVariables(variables),
+      ignoredVariables: ignoredVariables({}, variables),
       machine: { ...LOCAL_MACHINE, ...machine },
       sandboxOptions: {
         wallsTestMsMax: PATIENCE_MS,

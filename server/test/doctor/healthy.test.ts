@@ -86,6 +86,7 @@ describe('symbolon doctor on a healthy vault', () => {
       const { context, close } = await openContext({
         config: readConfig({}, variables),
         unknownVariables: [],
+        ignoredVariables: [],
         machine: LOCAL_MACHINE,
       })
       t.after(close)

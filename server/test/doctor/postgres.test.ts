@@ -178,15 +178,35 @@ describe('symbolon doctor on PostgreSQL', () => {
     'failed',
     'a table that the user may not write',
     ({ user }) => `REVOKE INSERT ON tokens FROM ${user}`,
-    /GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES/,
+    /GRANT SELECT, INSERT, UPDATE, DELETE ON public\.tokens TO/,
   )
   breaks(
     'writable',
     'failed',
     'a table that the user may not even read',
     ({ user }) => `REVOKE ALL ON tenants FROM ${user}`,
-    /GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES/,
+    /GRANT SELECT, INSERT, UPDATE, DELETE ON public\.tenants TO/,
   )
+
+  test('writable: ignores tables of others in the schema, and grants nothing on them', async () => {
+    const { admin, user, variables } = vault
+    await execute(admin, 'CREATE TABLE spatial_ref_sys (srid integer)')
+    assertOk(await examine({ variables }), 'writable', 'root-key')
+    await execute(admin, `REVOKE ALL ON ALL TABLES IN SCHEMA public FROM ${user}`)
+    const found = await examine({ variables })
+    assertAlone(found, 'writable')
+    const remedy = assertFound(found, 'writable', 'failed', /GRANT .*, public\.tokens, .* TO/)
+    await execute(admin, sqlOf(remedy))
+    assertOk(await examine({ variables }), 'writable', 'schema-version', 'unfinished-move')
+    const { rows } = await query(
+      admin,
+      `SELECT tablename FROM pg_tables WHERE schemaname = 'public'
+         AND NOT has_table_privilege('${user}', format('%I.%I', schemaname, tablename), 'SELECT')`,
+    )
+    assert.deepEqual(rows, [{ tablename: 'spatial_ref_sys' }])
+    await execute(admin, 'DROP TABLE spatial_ref_sys')
+  })
+
   breaks(
     'text-and-bytes',
     'failed',

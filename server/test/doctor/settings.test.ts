@@ -42,6 +42,13 @@ const SETTINGS: [
   ],
   ['unknown-settings', 'warning', { SYMBOLON_COLOUR: 'red' }, /Unset SYMBOLON_COLOUR/, {}],
   [
+    'ignored-settings',
+    'warning',
+    { SYMBOLON_PORT: 'tcp://10.0.0.1:4400', SYMBOLON_PORT_4400_TCP: 'tcp://10.0.0.1:4400' },
+    /set SYMBOLON_PORT in the pod's specification.*enableServiceLinks: false/,
+    { SYMBOLON_PORT: '4400', SYMBOLON_PORT_4400_TCP: 'tcp://10.0.0.1:4400' },
+  ],
+  [
     'setting-conflicts',
     'failed',
     { SYMBOLON_METRICS_PORT: '4400', SYMBOLON_PORT: '4400' },
@@ -124,6 +131,12 @@ describe('symbolon doctor on settings', () => {
     assertFound(misspelled.checks, 'settings', 'failed', /Correct this setting/)
     assert.match(misspelled.checks.get('settings')!.message, /if you mean SYMBOLON_METRICS_PORT/)
     assertOk((await runDoctor(variables)).checks, 'settings')
+  })
+
+  test('ignored-settings: reports no variable that a flag overrides', async () => {
+    const linked = { ...variables, SYMBOLON_PORT: 'tcp://10.0.0.1:4400' }
+    assertFound((await runDoctor(linked)).checks, 'ignored-settings', 'warning', /SYMBOLON_PORT/)
+    assertOk((await runDoctor(linked, '--port', '4400')).checks, 'ignored-settings')
   })
 
   test('reactor-sandbox: finds that bubblewrap is missing, and nothing at the level jail', async () => {

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import type { JobReader } from '../../ports/jobs.ts'
 import type { AuditLogReader, TenantReader } from '../../ports/store.ts'
 import { connectionSettings, isHere } from './connection-settings.ts'
@@ -22,7 +22,7 @@ export interface PostgresFacts {
   readonly settings: Readonly<Record<string, string>>
   readonly inRecovery: boolean
   readonly mayCreate: boolean
-  /** Tables of the schema that the user lacks a privilege for. */
+  /** Tables of the program that exist and that the user may not read and write. */
   readonly forbiddenTables: readonly string[]
   /** Connections that ordinary users may open in total, and connections open now. */
   readonly connectionsMax: number
@@ -36,13 +36,13 @@ export interface PostgresFacts {
   /** Whether the database is on another machine, and whether the connection to it is encrypted. */
   readonly remote: boolean
   readonly encrypted: boolean
-  /** Whether a move of a vault into the database is unfinished. */
+  /** Whether a move of a vault into the database is unfinished; false if the user may not read that. */
   readonly unfinishedMove: boolean
 }
 
 export interface PostgresInspection {
   readonly facts: PostgresFacts
-  /** 0 for a database without tables. */
+  /** 0 for a database without tables, or whose version the user may not read. */
   readonly version: number
   readonly knownVersion: number
   /** Only for a database of this program's version. All reads see the same snapshot. */
@@ -106,7 +106,7 @@ async function factsOf(
   connection: Pick<PostgresFacts, 'remote' | 'encrypted'>,
 ): Promise<PostgresFacts> {
   const [it] = await ask(FACTS)
-  const [tables] = await ask(FORBIDDEN_TABLES)
+  const [tables] = await ask(FORBIDDEN_TABLES, [ownTables()])
   return {
     version: String(it!.version).split(' ')[0]!,
     versionNumber: Number(it!.version_number),
@@ -145,28 +145,50 @@ const FACTS = `SELECT current_setting('server_version') AS version,
     (SELECT rolconnlimit FROM pg_roles WHERE rolname = current_user) AS role_connections_max,
     (SELECT datconnlimit FROM pg_database WHERE datname = current_database()) AS database_connections_max`
 
+/** Other tables of the schema, such as those of an extension, are none of our business. */
 const FORBIDDEN_TABLES = `SELECT coalesce(json_agg(tablename ORDER BY tablename), '[]')::text AS names FROM pg_tables
-  WHERE schemaname = current_schema() AND NOT (
+  WHERE schemaname = current_schema() AND tablename = ANY($1::text[]) AND NOT (
     has_table_privilege(format('%I.%I', schemaname, tablename), 'SELECT') AND
     has_table_privilege(format('%I.%I', schemaname, tablename), 'INSERT') AND
     has_table_privilege(format('%I.%I', schemaname, tablename), 'UPDATE') AND
     has_table_privilege(format('%I.%I', schemaname, tablename), 'DELETE'))`
 
 async function versionOf(ask: AskPostgres): Promise<number> {
-  const [table] = await ask("SELECT to_regclass('schema_version') IS NOT NULL AS there")
-  if (table!.there !== true) return 0
+  if (!(await isReadable(ask, 'schema_version'))) return 0
   const [row] = await ask('SELECT version FROM schema_version')
   return Number(row?.version ?? 0)
 }
 
 /** Whether a move into the database is unfinished. Databases of old versions lack the table. */
 async function isMoveUnfinished(ask: AskPostgres): Promise<boolean> {
-  const [table] = await ask("SELECT to_regclass('moving') IS NOT NULL AS there")
-  if (table!.there !== true) return false
+  if (!(await isReadable(ask, 'moving'))) return false
   return (await ask('SELECT 1 FROM moving WHERE NOT finished')).length > 0
 }
 
-function knownVersion(): number {
-  const folder = new URL('./migrations/', import.meta.url)
-  return readdirSync(folder).filter((it) => it.endsWith('.sql')).length
+/** Whether the table exists, and the user may read it. */
+async function isReadable(ask: AskPostgres, table: string): Promise<boolean> {
+  const [it] = await ask("SELECT has_table_privilege(to_regclass($1), 'SELECT') AS readable", [
+    table,
+  ])
+  return it!.readable === true
 }
+
+function knownVersion(): number {
+  return migrations().length
+}
+
+/** Returns the tables that this program has ever created. */
+function ownTables(): string[] {
+  const created = migrations().flatMap((it) => [
+    ...readFileSync(new URL(it, MIGRATIONS), 'utf8').matchAll(
+      /^CREATE TABLE (?:IF NOT EXISTS )?(\w+)/gm,
+    ),
+  ])
+  return ['schema_version', ...created.map(([, name]) => name!)]
+}
+
+function migrations(): string[] {
+  return readdirSync(MIGRATIONS).filter((it) => it.endsWith('.sql'))
+}
+
+const MIGRATIONS = new URL('./migrations/', import.meta.url)

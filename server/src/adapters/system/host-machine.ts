@@ -70,15 +70,19 @@ export const LOCAL_MACHINE: HostMachine = {
     }
   },
   lockHolder: async (path) => {
-    const found = await stat(path).catch(() => null)
-    const locks = (await readText('/proc/locks')) ?? ''
+    const found = await identityOf(path)
     if (found === null) return null
+    const locks = (await readText('/proc/locks')) ?? ''
     for (const line of locks.split('\n')) {
-      const [, kind, , access, pid, file, first, last] = line.trim().split(/\s+/)
+      const [, kind, , access, pid, file = '', first, last] = line.trim().split(/\s+/)
       const exclusive = Number(first) <= SHARED_FIRST && Number(last) >= SHARED_LAST
       if (kind !== 'POSIX' || access !== 'WRITE' || !exclusive) continue
-      // The device is not compared: on some file systems stat() reports another one.
-      if (file?.endsWith(`:${found.ino}`) === true) return Number(pid)
+      const [major, minor, inode] = file.split(':')
+      if (inode !== String(found.ino)) continue
+      const device = [major, minor].map((it) => BigInt(`0x${it}`))
+      if (device[0] === majorOf(found.dev) && device[1] === minorOf(found.dev)) return Number(pid)
+      // Some file systems (overlayfs, btrfs) report another device here than to stat(); on the others it is another file.
+      if (await hasOpen(Number(pid), found)) return Number(pid)
     }
     return null
   },
@@ -96,6 +100,34 @@ export const LOCAL_MACHINE: HostMachine = {
 /** A write lock on these bytes is exclusive use of an SQLite file. Source: sqlite.org/fileformat2.html, "The Lock-Byte Page". */
 const SHARED_FIRST = 2 ** 30 + 2
 const SHARED_LAST = 2 ** 30 + 511
+
+interface FileIdentity {
+  readonly dev: bigint
+  readonly ino: bigint
+}
+
+async function identityOf(path: string): Promise<FileIdentity | null> {
+  return await stat(path, { bigint: true }).catch(() => null)
+}
+
+/** Whether the process is seen to have the file open; another user's hides its files. Follows each link as the process would. */
+async function hasOpen(pid: number, { dev, ino }: FileIdentity): Promise<boolean> {
+  const folder = `/proc/${pid}/fd`
+  for (const name of await readdir(folder).catch(() => [])) {
+    const it = await identityOf(`${folder}/${name}`)
+    if (it?.dev === dev && it.ino === ino) return true
+  }
+  return false
+}
+
+/** The parts of a device number. Source: glibc, sys/sysmacros.h; musl has the same. */
+function majorOf(dev: bigint): bigint {
+  return ((dev >> 8n) & 0xfffn) | ((dev >> 32n) & ~0xfffn)
+}
+
+function minorOf(dev: bigint): bigint {
+  return (dev & 0xffn) | ((dev >> 12n) & ~0xffn & 0xffff_ffffn)
+}
 
 async function readText(path: string): Promise<string | null> {
   return await readFile(path, 'latin1').catch(() => null)

@@ -1,7 +1,7 @@
 /** The context of the checks: settings and machine, and the store and the root key, each opened once and read-only. */
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { checkRootKey } from '../../access/root-key-check.ts'
+import { SetUpError } from '../../access/set-up-error.ts'
 import { FileKeyProvider } from '../../adapters/local-keyring/file-key-provider.ts'
 import { hasRootKey } from '../../adapters/local-keyring/root-key-file.ts'
 import { LocalKeyring } from '../../adapters/local-keyring/local-keyring.ts'
@@ -12,6 +12,7 @@ import { findListener } from '../../adapters/system/control-socket.ts'
 import type { HostMachine } from '../../adapters/system/host-machine.ts'
 import { SystemRandom } from '../../adapters/system/system-random.ts'
 import type { Config } from '../../config.ts'
+import { damageOfRootKeyCheck } from '../../integrity/root-key-check-damage.ts'
 import type { JobReader } from '../../ports/jobs.ts'
 import type { AuditLogReader, TenantReader } from '../../ports/store.ts'
 import { rootKeyFileOf } from '../open-root-keys.ts'
@@ -22,6 +23,8 @@ export interface DoctorContext {
   readonly config: Config
   /** Variables with our prefix that are not settings. */
   readonly unknownVariables: readonly string[]
+  /** Variables of settings that hold service links, which are not their values. */
+  readonly ignoredVariables: readonly string[]
   readonly machine: HostMachine
   readonly service: ServiceState
   /** Opens the database, of any version. Rejects with the reason, or with CheckSkipped if there is none yet. */
@@ -68,6 +71,7 @@ interface Inspection extends InspectedDatabase {
 export interface ContextInput {
   readonly config: Config
   readonly unknownVariables: readonly string[]
+  readonly ignoredVariables: readonly string[]
   readonly machine: HostMachine
   readonly sandboxOptions?: SandboxOptions
 }
@@ -96,7 +100,7 @@ export async function openContext(
     database,
     vault,
     rootKeys,
-    keyring: once(async () => await keyringOf(await vault(), await rootKeys())),
+    keyring: once(async () => await provenKeyring(await vault(), await rootKeys())),
     sandbox: once(async () => {
       if ((await machine.temporaryFolder()).flaw === null)
         return openSandbox(config, sandboxOptions)
@@ -138,11 +142,11 @@ async function inspect({ databaseUrl, dataDir }: Config): Promise<Inspection> {
 }
 
 function readersOf({ version, knownVersion, facts, readers }: Inspection): VaultReaders {
-  if (version !== knownVersion) {
-    throw new CheckSkipped('the database is at another version: see the check schema-version')
-  }
   if (facts !== null && facts.forbiddenTables.length > 0) {
     throw new CheckSkipped('some tables cannot be read: see the check writable')
+  }
+  if (version !== knownVersion) {
+    throw new CheckSkipped('the database is of another version: see the check schema-version')
   }
   return readers()
 }
@@ -150,24 +154,42 @@ function readersOf({ version, knownVersion, facts, readers }: Inspection): Vault
 /** Like openRootKeys(), but creates nothing. */
 async function readRootKeys(config: Config, vault: () => Promise<VaultReaders>): Promise<RootKeys> {
   const { tenants } = await vault()
-  const next = config.rootKeyNextFile
+  const first = await keyIn(rootKeyFileOf(config), 'root-key-file')
+  const next = await nextKeyIn(config.rootKeyNextFile)
+  return new RootKeys(
+    next === null ? [first] : [first, next],
+    (await tenants.rootKeyCheck())?.id ?? null,
+  )
+}
+
+async function nextKeyIn(file: string | null): Promise<FileKeyProvider | null> {
+  const there = file !== null && (await hasRootKey(file).catch(() => true))
+  return there ? await keyIn(file, 'next-root-key') : null
+}
+
+/** Opens a root key whose flaws the check named `check` reports. */
+async function keyIn(file: string, check: string): Promise<FileKeyProvider> {
   try {
-    const first = await FileKeyProvider.open(rootKeyFileOf(config), { createIfMissing: false })
-    const others =
-      next !== null && (await hasRootKey(next))
-        ? [await FileKeyProvider.open(next, { createIfMissing: false })]
-        : []
-    return new RootKeys([first, ...others], (await tenants.rootKeyCheck())?.id ?? null)
+    return await FileKeyProvider.open(file, { createIfMissing: false })
   } catch {
-    throw new CheckSkipped('the root key cannot be read: see the check root-key-file')
+    throw new CheckSkipped(`a root key cannot be read: see the check ${check}`)
   }
 }
 
-async function keyringOf({ tenants }: VaultReaders, provider: RootKeys): Promise<LocalKeyring> {
-  await checkRootKey({ tenants }, provider).catch(() => {
+async function provenKeyring({ tenants }: VaultReaders, rootKeys: RootKeys): Promise<LocalKeyring> {
+  const keyring = keyringOf(tenants, rootKeys)
+  const installed = await tenants.rootKeyCheck()
+  if (installed === null) return keyring
+  await damageOfRootKeyCheck({ tenants }, keyring, rootKeys, installed).catch((error: unknown) => {
+    if (!(error instanceof SetUpError)) throw error
     throw new CheckSkipped('the root key is not the one of the data: see the check root-key')
   })
-  return new LocalKeyring(provider, new SystemRandom(), (id) => tenants.keys(id))
+  return keyring
+}
+
+/** The keys of tenants under this root key, be it the right one or not. */
+export function keyringOf(tenants: TenantReader, rootKeys: RootKeys): LocalKeyring {
+  return new LocalKeyring(rootKeys, new SystemRandom(), (id) => tenants.keys(id))
 }
 
 async function findService(folder: string, machine: HostMachine): Promise<ServiceState> {

@@ -1,5 +1,11 @@
 import { LOCAL_MACHINE } from '../../adapters/system/host-machine.ts'
-import { ConfigError, readConfig, unknownVariables, type Config } from '../../config.ts'
+import {
+  ConfigError,
+  ignoredVariables,
+  readConfig,
+  unknownVariables,
+  type Config,
+} from '../../config.ts'
 import type { CommandInput, RunCommand } from '../command.ts'
 import { CHECKS } from './checks.ts'
 import { failed, type Check } from './check.ts'
@@ -46,6 +52,7 @@ async function resultsOf(flags: CommandInput['flags']): Promise<CheckResult[]> {
   return await diagnose({
     config,
     unknownVariables: unknownVariables(),
+    ignoredVariables: ignoredVariables(flags),
     machine: LOCAL_MACHINE,
   })
 }

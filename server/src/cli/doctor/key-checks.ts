@@ -1,16 +1,17 @@
 import { X509Certificate } from 'node:crypto'
 import { existsSync, lstatSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { checkRootKey } from '../../access/root-key-check.ts'
+import { SetUpError } from '../../access/set-up-error.ts'
 import { FileKeyProvider } from '../../adapters/local-keyring/file-key-provider.ts'
 import { hasRootKey } from '../../adapters/local-keyring/root-key-file.ts'
 import { parseCertificates } from '../../adapters/egress/trust.ts'
 import { SystemClock } from '../../adapters/system/system-clock.ts'
 import type { Config } from '../../config.ts'
+import { damageOfRootKeyCheck } from '../../integrity/root-key-check-damage.ts'
 import { rootKeyFileOf } from '../open-root-keys.ts'
 import { readAuthorities } from '../read-authorities.ts'
 import { CheckSkipped, failed, ok, warning, words, type Check, type Finding } from './check.ts'
-import { existsDatabase, namesIn, type DoctorContext } from './context.ts'
+import { existsDatabase, keyringOf, namesIn, type DoctorContext } from './context.ts'
 
 /** Time limit for unwrapping tenant keys, in milliseconds; tenants not reached in time are not checked. Ours. */
 const KEYS_MS_MAX = 8_000
@@ -43,16 +44,7 @@ export const KEY_CHECKS: readonly Check[] = [
   {
     name: 'root-key',
     group: 'keys',
-    run: async ({ rootKeys, vault }) => {
-      const [{ tenants }, provider] = [await vault(), await rootKeys()]
-      try {
-        await checkRootKey({ tenants }, provider)
-      } catch (error) {
-        return failed((error as Error).message, RIGHT_KEY)
-      }
-      if ((await tenants.rootKeyCheck()) === null) throw new CheckSkipped('nothing is set up yet')
-      return ok(`Root key ${provider.id} is the one of the data.`)
-    },
+    run: checkInstalledRootKey,
   },
   { name: 'tenant-keys', group: 'keys', run: checkTenantKeys },
   {
@@ -102,22 +94,28 @@ function remedyOf(file: string): string {
   )
 }
 
-async function checkNextRootKey({ config, vault, rootKeys }: DoctorContext): Promise<Finding> {
+async function checkNextRootKey(context: DoctorContext): Promise<Finding> {
+  const { config, vault } = context
   const file = config.rootKeyNextFile!
-  if (!(await hasRootKey(file))) {
-    return warning(
-      `SYMBOLON_ROOT_KEY_NEXT_FILE names ${file}, which does not exist, so the root key cannot be replaced.`,
-      `Run symbolon keys create-root --to ${words(file)} and restart the service, or unset SYMBOLON_ROOT_KEY_NEXT_FILE.`,
-    )
+  let there: boolean
+  try {
+    there = await hasRootKey(file)
+  } catch (error) {
+    const remedy =
+      "Correct SYMBOLON_ROOT_KEY_NEXT_FILE, or give the service's user access to that folder."
+    return failed(`${(error as Error).message}.`, remedy)
   }
+  if (!there) return await checkMissingNext(context, file)
   let next: FileKeyProvider
   try {
     next = await FileKeyProvider.open(file, { createIfMissing: false })
   } catch (error) {
     return failed(`${(error as Error).message}.`, remedyOf(file))
   }
+  if ((await lostRootKey(context)) !== null) {
+    throw new CheckSkipped('the vault uses a root key that is not held: see the check root-key')
+  }
   const { tenants } = await vault()
-  await rootKeys()
   if ((await tenants.rootKeyCheck())?.id === next.id) {
     return warning(
       `The next root key, ${next.id}, is already in use.`,
@@ -127,6 +125,56 @@ async function checkNextRootKey({ config, vault, rootKeys }: DoctorContext): Pro
   return warning(
     `The next root key, ${next.id}, is configured but not in use.`,
     'Run symbolon keys rotate --root, or unset SYMBOLON_ROOT_KEY_NEXT_FILE.',
+  )
+}
+
+/** Proposes a new key only if the vault uses the other one: else it would take the place of the only key of the data. */
+async function checkMissingNext(context: DoctorContext, file: string): Promise<Finding> {
+  const lost = await lostRootKey(context)
+  if (lost !== null) {
+    return failed(
+      `The vault uses root key ${lost}, which SYMBOLON_ROOT_KEY_FILE does not hold, and ${file} does not exist.`,
+      `Restore root key ${lost} from its copy to ${file} with mode 0400, or set SYMBOLON_ROOT_KEY_FILE to the file that holds it.`,
+    )
+  }
+  return warning(
+    `SYMBOLON_ROOT_KEY_NEXT_FILE names ${file}, which does not exist, so the root key was not replaced.`,
+    `Run symbolon keys create-root --to ${words(file)} and restart the service, or unset SYMBOLON_ROOT_KEY_NEXT_FILE.`,
+  )
+}
+
+/** Returns the id of the root key of the data, if none of the files holds it. Rejects with CheckSkipped. */
+async function lostRootKey({ vault, rootKeys }: DoctorContext): Promise<string | null> {
+  const [{ tenants }, { id }] = [await vault(), await rootKeys()]
+  const installed = await tenants.rootKeyCheck()
+  return installed === null || installed.id === id ? null : installed.id
+}
+
+async function checkInstalledRootKey(context: DoctorContext): Promise<Finding> {
+  const { config, rootKeys, vault } = context
+  const [{ tenants }, provider] = [await vault(), await rootKeys()]
+  const installed = await tenants.rootKeyCheck()
+  if (installed === null) throw new CheckSkipped('nothing is set up yet')
+  const next = config.rootKeyNextFile
+  if ((await lostRootKey(context)) !== null && next !== null && !(await hasRootKey(next))) {
+    throw new CheckSkipped('its file is missing: see the check next-root-key')
+  }
+  const keyring = keyringOf(tenants, provider)
+  try {
+    const damage = await damageOfRootKeyCheck({ tenants }, keyring, provider, installed)
+    if (damage === null) return ok(`Root key ${provider.id} is the one of the data.`)
+  } catch (error) {
+    if (!(error instanceof SetUpError)) throw error
+    if (error.code !== 'root-key-damaged') return failed(error.message, RIGHT_KEY)
+    return failed(
+      `Root key ${provider.id} has the right id, but decrypts neither the value that proves it nor any key of a tenant.`,
+      'Compare the root key file with its copy, and restore that if they differ; if they are equal, restore a backup ' +
+        'that was made before the damage (symbolon restore).',
+    )
+  }
+  return warning(
+    `The value that proves root key ${provider.id} is damaged, but the key opens tenant keys, so it is the right one.`,
+    'Start the service again: the next start repairs that value.',
   )
 }
 

@@ -1,3 +1,4 @@
+import { printable } from '../printable.ts'
 import { CHECK_GROUPS, type CheckStatus } from './check.ts'
 import type { CheckResult } from './run-checks.ts'
 
@@ -15,10 +16,29 @@ export function renderReport(results: readonly CheckResult[]): string[] {
   const width = Math.max(0, ...results.map((it) => it.name.length)) + 2
   const lines = sorted(results).flatMap(({ status, name, message, remedy }) => {
     const line = `${status.padEnd(9)}${name.padEnd(width)}${message}`
-    return remedy === null ? [line] : [line, `${' '.repeat(9 + width)}To fix: ${remedy}`]
+    return remedy === null ? [line] : [line, ...wrapped(`To fix: ${printable(remedy)}`, 9 + width)]
   })
   return [...lines.map(printable), '', summaryOf(results)]
 }
+
+/** Columns of a line, except for a command that takes more. Ours. */
+const COLUMNS_MAX = 100
+
+/** Breaks a remedy into indented lines; a command stays whole, so that it can be copied and no part of it runs alone. */
+function wrapped(text: string, indent: number): string[] {
+  const lines: string[] = []
+  let line = ''
+  for (const it of text.match(UNBREAKABLE) ?? []) {
+    const longer = line === '' ? it : `${line} ${it}`
+    const fits = line === '' || indent + longer.length <= COLUMNS_MAX
+    if (!fits) lines.push(line)
+    line = fits ? longer : it
+  }
+  return [...lines, line].map((it) => ' '.repeat(indent) + it)
+}
+
+/** "run" and a command up to the next punctuation outside of quotes, or a word. */
+const UNBREAKABLE = /[Rr]un (?:\\'|'[^']*'|[^'])+?[.,:;)](?= |$)|\S+/g
 
 /** Returns the report as one line of JSON. */
 export function renderJson(results: readonly CheckResult[]): string {
@@ -26,11 +46,6 @@ export function renderJson(results: readonly CheckResult[]): string {
     return { name, group, status, message, remedy }
   })
   return JSON.stringify({ status: statusOf(results), checks })
-}
-
-/** Replaces control characters, which a terminal would obey: error messages and file names are not ours. */
-function printable(line: string): string {
-  return line.replaceAll(/\p{Cc}/gu, '\ufffd')
 }
 
 function sorted(results: readonly CheckResult[]): CheckResult[] {

@@ -78,6 +78,25 @@ describe('the report', () => {
     ])
   })
 
+  test('wraps a remedy at 100 columns, aligned, and breaks no command in two', () => {
+    const command = String.raw`run rm -r ${'/a/long/path '.repeat(8)}'/it'\''s a path, quoted'`
+    const prose = 'Stop the service and look at everything that was left, '.repeat(3)
+    const [, ...lines] = renderReport([
+      {
+        name: 'a',
+        group: 'settings',
+        ...failed('a is broken.', `${prose}${command}; then start.`),
+      },
+    ])
+    const remedy = lines.slice(0, lines.indexOf(''))
+    const [first, ...others] = remedy.map((it) => it.slice(12))
+    assert.ok(remedy.every((it) => it.startsWith(' '.repeat(12))))
+    assert.match(first!, /^To fix: Stop/)
+    assert.ok(others.includes(`${command};`))
+    for (const it of remedy) assert.ok(it.length <= 100 || it.includes(command), it)
+    assert.equal([first, ...others].join(' '), `To fix: ${prose}${command}; then start.`)
+  })
+
   test('shows no control characters, whatever a name or a message has in it', () => {
     const sly = { name: 'a', group: 'settings', ...failed('a\u001b[2Jb\nok', 'c\u0007') } as const
     const [line, remedy] = renderReport([sly])

@@ -1,11 +1,14 @@
-import { failed, ok, warning, type Check } from './check.ts'
+import { CheckSkipped, failed, ok, warning, type Check } from './check.ts'
 
 /** Whether the database is at this program's version. */
 export const SCHEMA_CHECK: Check = {
   name: 'schema-version',
   group: 'database',
   run: async ({ database, service, config }) => {
-    const { version, knownVersion } = await database()
+    const { version, knownVersion, facts } = await database()
+    if (facts?.forbiddenTables.includes('schema_version') === true) {
+      throw new CheckSkipped('its table cannot be read: see the check writable')
+    }
     if (version > knownVersion) {
       return failed(
         `The database is at version ${version}, but this program knows only ${knownVersion}, so it refuses to start.`,

@@ -29,6 +29,19 @@ export const SETTINGS_CHECKS: readonly Check[] = [
     },
   },
   {
+    name: 'ignored-settings',
+    group: 'settings',
+    run: async ({ ignoredVariables }) => {
+      if (ignoredVariables.length === 0) return ok('No setting holds the address of a Service.')
+      const names = ignoredVariables.join(', ')
+      return warning(
+        `Kubernetes set ${names} to the address of a Service of that name, so the defaults apply.`,
+        `If the defaults fit, nothing needs to be done. For another value, set ${names} in the pod's specification; ` +
+          'to end this warning, set enableServiceLinks: false there, or name the Service differently.',
+      )
+    },
+  },
+  {
     name: 'setting-conflicts',
     group: 'settings',
     run: async ({ config }) => conflictOf(config) ?? ok('No setting contradicts another.'),
