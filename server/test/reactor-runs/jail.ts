@@ -26,10 +26,12 @@ export async function jailOf(level: ReactorLevel) {
     assert.equal(runner.flaw, null)
     return runner
   }
-  const [patient, impatient] = [await open(TIMEOUT_MS), await open(BLOCKED_MS)]
+  const patient = await open(TIMEOUT_MS)
+  let impatient: Promise<JailRunner> | null = null
   let reactors = 0
   const make: MakeReactor = async (code, blocks) => {
     const reactorId = `reactor-${++reactors}`
+    const runner = blocks ? await (impatient ??= open(BLOCKED_MS)) : patient
     return async (args) => {
       const run = {
         tenantId: 'tenant',
@@ -42,7 +44,7 @@ export async function jailOf(level: ReactorLevel) {
         destinations: null,
         timeoutMs: TIMEOUT_MS,
       }
-      const outcome = await (blocks ? impatient : patient).run(run)
+      const outcome = await runner.run(run)
       assert.equal(outcome.kind, 'returned', JSON.stringify(outcome))
       const lines = said.get(run) ?? ''
       said.delete(run)
@@ -50,7 +52,11 @@ export async function jailOf(level: ReactorLevel) {
       return outcome.kind === 'returned' ? JSON.parse(outcome.result.reveal()) : null
     }
   }
-  return { make, close: () => Promise.all([patient.close(), impatient.close()]) }
+  const close = async (): Promise<void> => {
+    await patient.close()
+    await (await impatient)?.close()
+  }
+  return { make, close }
 }
 
 /** Of `leavingCode`: no run writes `late` before it is over. */

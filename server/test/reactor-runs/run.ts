@@ -18,8 +18,8 @@ export type MakeReactor = (
 ) => Promise<(args: JsonObject) => Promise<Json>>
 
 export interface ReactorRunsOptions {
-  /** Runs that leave something behind; by default, one of each kind. */
-  readonly count?: number
+  /** Runs that leave something behind. */
+  readonly count: number
   readonly seed: number
   /** Delays before the next run, in milliseconds. */
   readonly gapsMs: readonly number[]
@@ -55,7 +55,7 @@ const KINDS: readonly Kind[] = [
 ]
 
 /** A run that leaves something. */
-interface Part extends Kind {
+interface LeavingRun extends Kind {
   readonly number: number
 }
 
@@ -65,7 +65,7 @@ export async function reactorRuns(
   options: ReactorRunsOptions,
 ): Promise<ReactorRunsTally> {
   const kinds = all(options.seed)
-  const parts = Array.from({ length: options.count ?? kinds.length }, (_, number) => ({
+  const parts = Array.from({ length: options.count }, (_, number) => ({
     number,
     ...kinds[number % kinds.length]!,
   }))
@@ -92,7 +92,7 @@ export async function reactorRuns(
 /** Runs the parts one after another in one reactor. Each is followed by runs that leave nothing, or by the next part. */
 async function runReactor(
   make: MakeReactor,
-  parts: readonly Part[],
+  parts: readonly LeavingRun[],
   { seed, gapsMs, togetherMax }: ReactorRunsOptions,
   tally: ReactorRunsTally,
 ): Promise<void> {
@@ -136,7 +136,7 @@ const WARM = 0.2
 /** A reactor with more of them takes longer to load, and one with fewer needs more processes. */
 const PARTS_PER_REACTOR = 6
 
-function chunksOf(parts: readonly Part[], size: number): Part[][] {
+function chunksOf(parts: readonly LeavingRun[], size: number): LeavingRun[][] {
   const count = Math.ceil(parts.length / size)
   return Array.from({ length: count }, (_, n) => parts.slice(n * size, (n + 1) * size))
 }

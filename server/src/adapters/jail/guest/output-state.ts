@@ -46,15 +46,15 @@ interface StreamMembers {
   _eventsCount: number
 }
 
-type Listener = (...args: unknown[]) => void
+type StreamListener = (...args: unknown[]) => void
 
 /** Returns the state of a stream that was made with `options`: its listeners, and all that it has of writes. */
 export function stateOfStream(stream: Writable, options: WritableOptions): RestorableState {
-  const listeners = (): { name: string | symbol; listener: Listener }[] =>
+  const listeners = (): { name: string | symbol; listener: StreamListener }[] =>
     stream
       .eventNames()
       .flatMap((name) =>
-        stream.rawListeners(name).map((it) => ({ name, listener: it as Listener })),
+        stream.rawListeners(name).map((it) => ({ name, listener: it as StreamListener })),
       )
   let accepted = listeners()
   return {

@@ -14,13 +14,13 @@ const [clearMarks, clearMeasures, clearResources, entriesOf, mark, measure, setR
   performance.setResourceTimingBufferSize.bind(performance),
 ]
 
-interface Entry extends PerformanceEntry {
+interface TimelineEntry extends PerformanceEntry {
   /** Of marks and measures. */
   readonly detail?: unknown
 }
 
 export class RunTraces {
-  #accepted: Entry[] = []
+  #accepted: TimelineEntry[] = []
 
   /** Accepts the present marks and measures: each run begins with them. */
   accept(): void {
