@@ -435,6 +435,12 @@ export const REACTOR_LOG_LINE_CHARS_MAX = 4 * KiB
 /** Retained error output of a reactor, where the runtime says why it exits. Ours. */
 export const REACTOR_STDERR_BYTES_MAX = 64 * KiB
 
+/**
+ * Bytes that a process may leave unread before it is ended: its input, and a window for each of its connections, with room to spare.
+ * Ours.
+ */
+export const REACTOR_UNREAD_BYTES_MAX = 16 * MiB
+
 /** JavaScript objects of one reactor, in MiB. Ours. */
 export const REACTOR_HEAP_MIB = 192
 

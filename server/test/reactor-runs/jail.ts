@@ -7,24 +7,33 @@ import type { MakeReactor } from './run.ts'
 
 /** Longer than any run or check takes on the slowest machine. */
 const TIMEOUT_MS = 600_000
+/** For callbacks that never return. */
+const BLOCKED_MS = 200
 
-/** Creates reactors at a level, without a service. `overMsMax` bounds the time that a leftover may block a process. */
-export async function jailOf(level: ReactorLevel, overMsMax?: number) {
-  const runner = await JailRunner.open({
-    level,
-    packages: [],
-    authorities: [],
-    waysOut: NO_WAY,
-    output: () => {},
-    wallsTestMsMax: TIMEOUT_MS,
-    ...(overMsMax !== undefined && { overMsMax }),
-  })
-  assert.equal(runner.flaw, null)
+/** Makes reactors at a level, without a service around them, and checks that each run logs only what it says itself. */
+export async function jailOf(level: ReactorLevel) {
+  const said = new Map<unknown, string>()
+  const open = async (overMsMax: number): Promise<JailRunner> => {
+    const runner = await JailRunner.open({
+      level,
+      packages: [],
+      authorities: [],
+      waysOut: NO_WAY,
+      output: (run, text) => void said.set(run, (said.get(run) ?? '') + text),
+      wallsTestMsMax: TIMEOUT_MS,
+      overMsMax,
+    })
+    assert.equal(runner.flaw, null)
+    return runner
+  }
+  const patient = await open(TIMEOUT_MS)
+  let impatient: Promise<JailRunner> | null = null
   let reactors = 0
-  const make: MakeReactor = async (code) => {
+  const make: MakeReactor = async (code, blocks) => {
     const reactorId = `reactor-${++reactors}`
+    const runner = blocks ? await (impatient ??= open(BLOCKED_MS)) : patient
     return async (args) => {
-      const outcome = await runner.run({
+      const run = {
         tenantId: 'tenant',
         reactorId,
         version: '1',
@@ -34,10 +43,21 @@ export async function jailOf(level: ReactorLevel, overMsMax?: number) {
         apiKey: null,
         destinations: null,
         timeoutMs: TIMEOUT_MS,
-      })
+      }
+      const outcome = await runner.run(run)
       assert.equal(outcome.kind, 'returned', JSON.stringify(outcome))
+      const lines = said.get(run) ?? ''
+      said.delete(run)
+      assert.match(lines, OWN_OUTPUT, code)
       return outcome.kind === 'returned' ? JSON.parse(outcome.result.reveal()) : null
     }
   }
-  return { make, close: () => runner.close() }
+  const close = async (): Promise<void> => {
+    await patient.close()
+    await (await impatient)?.close()
+  }
+  return { make, close }
 }
+
+/** Of `leavingCode`: no run writes `late` before it is over. */
+const OWN_OUTPUT = /^run (?:\d+|\[redacted\])\n(?!.*late)/s

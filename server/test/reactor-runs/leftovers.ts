@@ -73,7 +73,6 @@ export const LEFTOVERS: Readonly<Record<string, string>> = {
   'Error.prepareStackTrace': 'Error.prepareStackTrace = late',
   'Error.stackTraceLimit': 'Error.stackTraceLimit = 0',
   'a method of the console': 'console.log = late',
-  'a group of the console': `console.group('late')`,
   'process.stdout': 'process.stdout.write = late',
   'process.env': `process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'`,
   'process.exit': 'process.exit = () => {}',
@@ -95,7 +94,14 @@ export const LEFTOVERS: Readonly<Record<string, string>> = {
   'a function of lodash': `require('lodash').map = late`,
 }
 
-/** State that ends with its run although the code does not close it: these processes are kept. */
+/** Those of which a callback never returns, so that only a timeout ends them. */
+export const BLOCKING: ReadonlySet<string> = new Set([
+  'a loop of ticks',
+  'a loop of promises',
+  'an endless loop',
+])
+
+/** What ends with its run, although nothing closes it: these processes are kept. */
 export const TIDY: Readonly<Record<string, string>> = {
   nothing: '',
   'a module variable': 'kept = args',
@@ -108,10 +114,21 @@ export const TIDY: Readonly<Record<string, string>> = {
   'a promise for ever': 'new Promise(() => {})',
   'work of the thread pool': `require('crypto').scrypt('a', 'b', 16, () => {})`,
   output: `console.log('a'); console.table([{ a: 1 }]); console.count(); process.stdout.write('b')`,
+  'output of an immediate': `setImmediate(() => process.stdout.write('late'))`,
+  'output of the thread pool': `require('crypto').scrypt('a', 'b', 16, () => process.stderr.write('late'))`,
+  'output that is held back': `process.stdout.cork(); process.stderr.cork(); setImmediate(() => console.log('late'))`,
+  'another encoding': `process.stdout.setDefaultEncoding('hex')`,
+  'a group of the console': 'console.group()',
+  'labels of the console': `console.count('a'); console.time('a'); console.timeLog('a')`,
+  'a listener of the output': `process.stdout.on('pipe', late)`,
+  'a stream into the output': `require('stream/promises').pipeline(['a'], process.stdout, { end: false })`,
+  'a mark': `performance.mark('late', { detail: args }); performance.measure('late', 'late')`,
+  'a match': `/(?<late>.*)/.exec('late')`,
 }
 
-/** Returns code that leaves `leaving` if its arguments say so, with a function `late` in it that throws. */
-export function leavingCode(leaving: string): string {
+/** Returns code that leaves the one of `leavings` that its arguments say, with a function `late` in it that throws. */
+export function leavingCode(leavings: readonly string[]): string {
+  const cases = leavings.map((it, n) => `if (args.leave === ${n}) { ${it} }`).join('\n')
   return `const born = require('crypto').randomUUID()
     let kept = null
     const late = () => { throw new Error('a leftover of an earlier run') }
@@ -121,9 +138,12 @@ export function leavingCode(leaving: string): string {
       const list = [...new Set([1, 2])].map((it) => it * 2)
       return { n, list, text: 'a-b'.replaceAll('-', '+'), late: {}.late ?? null, born }
     }
+    const traces = () => [RegExp.$1 === 'late', performance.getEntries().length, process.stdout.listenerCount('pipe')]
     module.exports = async ({ args }) => {
-      const raw = await reply(args)
-      if (args.leave) { ${leaving} }
+      const found = traces()
+      console.log('run', args.n)
+      const raw = { ...(await told(args)), traces: found }
+      ${cases}
       return { raw }
     }`
 }

@@ -20,7 +20,13 @@ const count = Math.ceil(Number(values.runs) / levels.length)
 for (const level of levels) {
   const { make, close } = await jailOf(level)
   try {
-    const tally = await reactorRuns(make, { count, seed, gapsMs: [0, 0, 50] })
+    const tally = await reactorRuns(make, {
+      count,
+      seed,
+      gapsMs: [0, 0, 50],
+      togetherMax: 3,
+      reactors: 2,
+    })
     process.stdout.write(`${level}, seed ${seed}: ${JSON.stringify(tally)}\n`)
   } finally {
     await close()

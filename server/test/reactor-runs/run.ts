@@ -6,10 +6,16 @@ import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { diceOf } from '../../crash/dice.ts'
-import { LEFTOVERS, leavingCode, TIDY } from './leftovers.ts'
+import { BLOCKING, LEFTOVERS, leavingCode, TIDY } from './leftovers.ts'
 
-/** Makes a reactor of the code, and returns a function that runs it with arguments and returns its result. */
-export type MakeReactor = (code: string) => Promise<(args: JsonObject) => Promise<Json>>
+/**
+ * Makes a reactor of the code, and returns a function that runs it with arguments and returns its result. If it `blocks`,
+ * a run may leave a callback that never returns.
+ */
+export type MakeReactor = (
+  code: string,
+  blocks: boolean,
+) => Promise<(args: JsonObject) => Promise<Json>>
 
 export interface ReactorRunsOptions {
   /** Runs that leave something behind. */
@@ -17,6 +23,10 @@ export interface ReactorRunsOptions {
   readonly seed: number
   /** Delays before the next run, in milliseconds. */
   readonly gapsMs: readonly number[]
+  /** Limit on the runs at once that follow. With none, the next that leaves something follows. */
+  readonly togetherMax: number
+  /** Reactors that run at once. */
+  readonly reactors: number
 }
 
 export interface ReactorRunsTally {
@@ -33,42 +43,100 @@ const all = (seed: number) =>
     (a, b) => a.at - b.at,
   )
 
-const KINDS = [
+interface Kind {
+  readonly name: string
+  readonly code: string
+  readonly ends: boolean
+}
+
+const KINDS: readonly Kind[] = [
   ...Object.entries(LEFTOVERS).map(([name, code]) => ({ name, code, ends: true })),
   ...Object.entries(TIDY).map(([name, code]) => ({ name, code, ends: false })),
 ]
 
-/** Throws if a run gets anything but its own result, or if a process is kept or ended wrongly. */
+/** A run that leaves something. */
+interface LeavingRun extends Kind {
+  readonly number: number
+}
+
+/** Throws if a run gets anything but its own result, or a process is kept that should have ended, or the reverse. */
 export async function reactorRuns(
   make: MakeReactor,
-  { count, seed, gapsMs }: ReactorRunsOptions,
+  options: ReactorRunsOptions,
 ): Promise<ReactorRunsTally> {
-  const kinds = all(seed)
+  const kinds = all(options.seed)
+  const parts = Array.from({ length: options.count }, (_, number) => ({
+    number,
+    ...kinds[number % kinds.length]!,
+  }))
+  // A callback that blocks its process is given less time than a check may take.
+  const blocking = parts.filter((it) => BLOCKING.has(it.name))
+  const others = parts.filter((it) => !BLOCKING.has(it.name))
+  // Of several processes of a reactor, the next run may take any.
+  const size = options.togetherMax === 0 ? PARTS_PER_REACTOR : 1
+  const reactors = [...chunksOf(blocking, size), ...chunksOf(others, size)].values()
   const tally: ReactorRunsTally = { leaving: 0, following: 0, ended: 0, kept: 0 }
-  for (let part = 0; part < count; part++) {
-    const { name, code, ends } = kinds[part % kinds.length]!
-    const dice = diceOf(seed, part)
-    const gapMs = gapsMs[Math.floor(dice() * gapsMs.length)]!
-    const together = 1 + Math.floor(dice() * 3)
-    const where = `${name}: ${together} runs after ${gapMs} ms, seed ${seed}, part ${part}`
-    const react = await make(leavingCode(code))
-    let n = part * 10
-    /** Returns the id of its process. */
-    const run = async (leave: boolean): Promise<Json> => {
-      const own = ++n
-      const { born, ...rest } = ((await react({ n: own, leave })) as { raw: JsonObject }).raw
-      assert.deepEqual(rest, { n: own, list: [2, 4], text: 'a+b', late: null }, where)
-      return born!
+  const workers = Array.from({ length: options.reactors }, async () => {
+    try {
+      for (const it of reactors) await runReactor(make, it, options, tally)
+    } catch (error) {
+      reactors.return?.()
+      throw error
     }
-    // In a new process, or in a warm one.
-    if (dice() < 0.3) await run(false)
-    const left = await run(true)
-    if (gapMs > 0) await sleep(gapMs)
-    const after = await Promise.all(Array.from({ length: together }, () => run(false)))
-    assert.equal(after.includes(left), !ends, where)
-    tally.leaving++
-    tally.following += together
-    tally[ends ? 'ended' : 'kept']++
-  }
+  })
+  const failed = (await Promise.allSettled(workers)).find((it) => it.status === 'rejected')
+  if (failed !== undefined) throw failed.reason
   return tally
+}
+
+/** Runs the parts one after another in one reactor. Each is followed by runs that leave nothing, or by the next part. */
+async function runReactor(
+  make: MakeReactor,
+  parts: readonly LeavingRun[],
+  { seed, gapsMs, togetherMax }: ReactorRunsOptions,
+  tally: ReactorRunsTally,
+): Promise<void> {
+  const react = await make(leavingCode(parts.map((it) => it.code)), BLOCKING.has(parts[0]!.name))
+  let n = parts[0]!.number * 100
+  let where = ''
+  /** Returns the id of its process. */
+  const run = async (leave: number | null): Promise<Json> => {
+    const own = ++n
+    const { born, ...rest } = ((await react({ n: own, leave })) as { raw: JsonObject }).raw
+    const expected = { n: own, list: [2, 4], text: 'a+b', late: null, traces: [false, 0, 0] }
+    assert.deepEqual(rest, expected, where)
+    return born!
+  }
+  let left: { process: Json; ends: boolean } | null = null
+  const follow = async (leaves: readonly (number | null)[]): Promise<Json> => {
+    const processes = await Promise.all(leaves.map(run))
+    if (left !== null) assert.equal(processes.includes(left.process), !left.ends, where)
+    left = null
+    tally.following += leaves.length
+    return processes[0]!
+  }
+  for (const [index, { name, number, ends }] of parts.entries()) {
+    const dice = diceOf(seed, number)
+    const gapMs = gapsMs[Math.floor(dice() * gapsMs.length)]!
+    const together = Math.floor(dice() * (togetherMax + 1))
+    // In a process that is new, or in one that is warm.
+    if (dice() < WARM) await follow([null])
+    left = { process: await follow([index]), ends }
+    where = `${name}: ${together} runs after ${gapMs} ms, seed ${seed}, part ${number}`
+    tally.leaving++
+    tally[ends ? 'ended' : 'kept']++
+    if (gapMs > 0) await sleep(gapMs)
+    if (together > 0) await follow(Array.from({ length: together }, () => null))
+  }
+  if (left !== null) await follow([null])
+}
+
+/** Share of the parts before which the process is made warm. */
+const WARM = 0.2
+/** A reactor with more of them takes longer to load, and one with fewer needs more processes. */
+const PARTS_PER_REACTOR = 6
+
+function chunksOf(parts: readonly LeavingRun[], size: number): LeavingRun[][] {
+  const count = Math.ceil(parts.length / size)
+  return Array.from({ length: count }, (_, n) => parts.slice(n * size, (n + 1) * size))
 }

@@ -9,6 +9,7 @@ import {
   REACTOR_OUTPUT_BYTES_MAX,
   REACTOR_RESULT_BYTES_MAX,
   REACTOR_STDERR_BYTES_MAX,
+  REACTOR_UNREAD_BYTES_MAX,
 } from '../../base/limits.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { ReactorOutcome, SandboxRun } from '../../ports/reactor-runner.ts'
@@ -82,7 +83,7 @@ export class GuestProcess {
     this.#output = output
     this.#redacts = redacts
     this.#hide = hide
-    this.#broker = new Broker(waysOut, (it) => this.#channel.write(it))
+    this.#broker = new Broker(waysOut, (it) => this.#relay(it))
     this.#channel.write(textFrame(FRAME.setUp, JSON.stringify(setUp)))
     this.#listenToErrors(this.#child.stderr!)
     this.#child.once('error', (error) => {
@@ -205,6 +206,12 @@ export class GuestProcess {
     if (id === null) void this.#guest.then(() => this.#signal(signal), ignore)
     else if (id === this.#child.pid) this.#child.kill(signal)
     else if (parentOf(id) === this.#child.pid) signalIfThere(id, signal)
+  }
+
+  /** A guest that does not read what it asks for would fill the service's memory. */
+  #relay(frame: Buffer): void {
+    this.#channel.write(frame)
+    if (this.#channel.writableLength > REACTOR_UNREAD_BYTES_MAX) this.kill()
   }
 
   #read(chunk: Buffer): void {

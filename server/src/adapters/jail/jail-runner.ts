@@ -235,18 +235,14 @@ export class JailRunner implements ReactorRunner {
   }
 
   async #processFor(run: SandboxRun): Promise<GuestProcess> {
-    for (;;) {
-      const warm = this.#warm.take(run)
-      if (warm !== null) {
-        warm.thaw()
-        return warm
-      }
-      // Takes less than a tenth of the time that another process would.
-      const finishing = this.#finishing.take(run)
-      if (finishing === null) return await readied(this.#prewarmed.shift() ?? this.#start())
-      const guest = await finishing
-      if (guest !== null) return guest
+    const warm = this.#warm.take(run)
+    if (warm !== null) {
+      warm.thaw()
+      return warm
     }
+    // Takes less than a tenth of the time that another process would. It is tried once: each may take a second, and end.
+    const guest = await this.#finishing.take(run)
+    return guest ?? (await readied(this.#prewarmed.shift() ?? this.#start()))
   }
 
   async #runInFresh(run: SandboxRun): Promise<ReactorOutcome> {

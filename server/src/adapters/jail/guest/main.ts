@@ -19,6 +19,7 @@ import { PendingCallbacks } from './pending-callbacks.ts'
 import { countRegistrations } from './registrations.ts'
 import { refuseSockets } from './refuse-sockets.ts'
 import { replaceSockets } from './sockets.ts'
+import { RunTraces } from './run-traces.ts'
 import { renderThrown } from './thrown.ts'
 import { replaceProcessCalls } from './process-calls.ts'
 import { WatchedGlobals } from './watched-globals.ts'
@@ -41,13 +42,14 @@ const channel = new Socket({ fd: CHANNEL, readable: true, writable: true })
 const reader = new FrameReader(0xffffffff)
 const connections = new Connections((it) => channel.write(it))
 const globals = new WatchedGlobals()
+const traces = new RunTraces()
 const betweenRuns = new BetweenRuns(channel, connections, pending, globals)
 
 let setUp: GuestSetUp | null = null
 let code = ''
 let configuration = ''
 let args = ''
-let output: CapturedOutput = { begin: () => {}, end: () => {} }
+let output: CapturedOutput = { accept: () => {}, begin: () => {}, end: () => {} }
 let hide = pathHider([])
 let loaded: Promise<(req: object) => unknown> | null = null
 /** Whether the code has exported its function. */
@@ -102,6 +104,7 @@ function take(it: Frame): void {
     running = parse(text) as GuestRun
     lastRun = running.run
     output.begin()
+    traces.clear()
     void run().then(settle)
   }
 }
@@ -153,6 +156,8 @@ async function load(checks: boolean): Promise<(req: object) => unknown> {
   exported = true
   // Module variables are meant to persist, and so is everything else that the code sets up while it is loaded.
   await globals.accept()
+  output.accept()
+  traces.accept()
   return call
 }
 
@@ -179,7 +184,11 @@ function renderNoFunction(thrown: unknown): string {
 /** Sends the answer before any other code runs: a leftover must not cost the run's caller its result. */
 function answer(kind: number, text: string): void {
   if (running === null) return
-  output.end()
+  try {
+    output.end()
+  } catch {
+    // The code has replaced what this uses: it loses a line, and its process.
+  }
   const { run } = running
   running = null
   const frame = numberedFrame(kind, run, text)

@@ -1,3 +1,4 @@
+import { GROUP_STATE } from './output-state.ts'
 import { WatchedObjects } from './watched-objects.ts'
 
 /**
@@ -95,7 +96,7 @@ export class WatchedGlobals {
     const it: unknown = Reflect.get(globalThis, name)
     if (it === globalThis || it === process || !isObject(it)) return
     if (typeof it === 'function') this.#objects.addClass(name, it)
-    else this.#objects.add(name, it)
+    else this.#objects.add(name, it, name === 'console' ? CONSOLE_STATE : undefined)
     // Namespaces of classes.
     if (name !== 'Intl' && name !== 'WebAssembly') return
     for (const part of Object.getOwnPropertyNames(it)) {
@@ -117,7 +118,7 @@ export class WatchedGlobals {
     if (!isObject(it) || it === process || this.#objects.isWatched(it)) return
     if (isAgent(it)) return this.#addDeeply(name, it, 2, AGENT_STATE)
     if (typeof it === 'function') this.#objects.addClass(name, it)
-    else this.#objects.add(name, it)
+    else this.#objects.add(name, it, name === 'console' ? CONSOLE_STATE : undefined)
     if (depth === 0) return
     for (const key of Object.keys(it)) {
       // Reading these would load modules that may never be used.
@@ -281,7 +282,10 @@ const PROCESS_STATE: ReadonlySet<PropertyKey> = new Set([
   'stdin',
 ])
 
-/** Listeners of a stream are not compared: a write waits for none of them. */
+/** Restored for each run, and so not compared. */
+const CONSOLE_STATE: ReadonlySet<PropertyKey> = new Set(GROUP_STATE)
+
+/** Likewise. */
 const STREAM_STATE: ReadonlySet<PropertyKey> = new Set([
   '_events',
   '_eventsCount',
