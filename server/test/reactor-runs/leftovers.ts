@@ -142,7 +142,7 @@ export function leavingCode(leavings: readonly string[]): string {
     module.exports = async ({ args }) => {
       const found = traces()
       console.log('run', args.n)
-      const raw = { ...(await told(args)), traces: found }
+      const raw = { ...(await reply(args)), traces: found }
       ${cases}
       return { raw }
     }`

@@ -28,6 +28,7 @@ const SETTINGS = {
   authorities: [],
   waysOut: NO_WAY,
   wallsTestMsMax: TIMEOUT_MS,
+  overMsMax: TIMEOUT_MS,
 }
 
 const heard: string[] = []
@@ -83,7 +84,9 @@ describe('JailRunner.run()', () => {
   test('stops a process as soon as its run is over, and goes on with it at the next', async () => {
     const counting = runOf('let runs = 0; module.exports = () => [process.pid, ++runs]')
     const [pid, first] = resultOf(await runner.run(counting)) as [number, number]
-    while (stateOf(pid) !== 'T') await new Promise((resolve) => void setImmediate(resolve))
+    while (!['T', null].includes(stateOf(pid))) {
+      await new Promise((resolve) => void setImmediate(resolve))
+    }
     assert.deepEqual([first, resultOf(await runner.run(counting))], [1, [pid, 2]])
   })
 
@@ -323,7 +326,9 @@ describe('a guest', () => {
     t.after(() => service.kill('SIGKILL'))
     const [said] = await once(service.stdout, 'data')
     const pid: number = JSON.parse(String(said)).result
-    while (stateOf(pid) !== 'T') await new Promise((resolve) => void setImmediate(resolve))
+    while (!['T', null].includes(stateOf(pid))) {
+      await new Promise((resolve) => void setImmediate(resolve))
+    }
     service.kill('SIGKILL')
     while (stateOf(pid) !== null) await new Promise((resolve) => void setImmediate(resolve))
   })
