@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { Sensitive } from '../base/sensitive.ts'
 import { flipped } from '../../test/kit/damage.ts'
 import { TransparentKeyring } from '../../test/kit/transparent-keyring.ts'
-import type { EnvelopeCursor, StoredEnvelope } from '../ports/stored.ts'
+import { ENVELOPE_TABLES, type EnvelopeCursor, type StoredEnvelope } from '../ports/stored.ts'
 import {
   verifyValues,
   type DamagedValue,
@@ -111,16 +111,7 @@ async function vaultOf(counts: readonly number[]): Promise<TestVault> {
 }
 
 function following({ table }: EnvelopeCursor): EnvelopeCursor | null {
-  const tables = [
-    'tokens',
-    'pending',
-    'answers',
-    'proxies',
-    'reactors',
-    'jobs',
-    'callback_secrets',
-  ] as const
-  const next = tables[tables.indexOf(table) + 1]
+  const next = ENVELOPE_TABLES[ENVELOPE_TABLES.indexOf(table) + 1]
   return next === undefined ? null : { table: next, row: '' }
 }
 

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { refuseNewerSchema, requireSchema } from '../../ports/schema-version.ts'
 import type { AskPostgres, Session } from './session.ts'
 
 const FOLDER = new URL('./migrations/', import.meta.url)
@@ -21,7 +22,7 @@ export async function migrate(session: Session): Promise<void> {
   )
   await session.run('INSERT INTO schema_version VALUES (1, 0) ON CONFLICT DO NOTHING')
   const version = await versionOf(session)
-  if (version > steps.length) throw tooNew(version, steps.length)
+  refuseNewerSchema(version, steps.length)
   for (const name of steps.slice(version)) {
     await session.run(readFileSync(new URL(name, FOLDER), 'utf8'))
   }
@@ -36,26 +37,13 @@ export async function requireCurrentSchema(ask: AskPostgres): Promise<void> {
     throw new Error('Cannot read the database: nothing is set up in it; start the service once')
   }
   const [row] = await ask('SELECT version FROM schema_version')
-  const [version, newest] = [Number(row?.version ?? 0), migrations().length]
-  if (version > newest) throw tooNew(version, newest)
-  if (version === newest) return
-  throw new Error(
-    `Cannot read the database: it is at version ${version}, this program at ${newest}; ` +
-      'start this program on it once',
-  )
+  requireSchema(Number(row?.version ?? 0), migrations().length)
 }
 
 function migrations(): string[] {
   return readdirSync(FOLDER)
     .filter((name) => name.endsWith('.sql'))
     .sort()
-}
-
-function tooNew(version: number, newest: number): Error {
-  return new Error(
-    `Cannot open the database: it is at version ${version}, this program knows ${newest}; ` +
-      'start the newer program again',
-  )
 }
 
 /** Returns every column, key and index of the database, for comparison with schema.sql. */

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { metadataIndexTerm, indexTermsOf } from '../../ports/index-terms.ts'
 import { packIndexes, unpackIndexes } from '../../ports/packed-token.ts'
+import { refuseNewerSchema, requireSchema } from '../../ports/schema-version.ts'
 
 const FOLDER = new URL('./migrations/', import.meta.url)
 
@@ -27,7 +28,7 @@ export function migrate(db: DatabaseSync): void {
   db.exec('BEGIN IMMEDIATE')
   try {
     const version = versionOf(db)
-    if (version > steps.length) throw tooNew(version, steps.length)
+    refuseNewerSchema(version, steps.length)
     for (const name of steps.slice(version)) db.exec(readFileSync(new URL(name, FOLDER), 'utf8'))
     db.exec(`PRAGMA user_version = ${steps.length}`)
     db.exec('COMMIT')
@@ -44,28 +45,13 @@ export function isOlderSchema(db: DatabaseSync): boolean {
 
 /** Throws unless the database is at this program's version. For callers that must not migrate it. */
 export function requireCurrentSchema(db: DatabaseSync): void {
-  const [version, newest] = [versionOf(db), migrations().length]
-  if (version > newest) throw tooNew(version, newest)
-  if (version === newest) return
-  throw new Error(
-    version === 0
-      ? 'Cannot read the database: nothing is set up in it; start the service once'
-      : `Cannot read the database: it is at version ${version}, this program at ${newest}; ` +
-          'start this program on it once',
-  )
+  requireSchema(versionOf(db), migrations().length)
 }
 
 function migrations(): string[] {
   return readdirSync(FOLDER)
     .filter((name) => name.endsWith('.sql'))
     .sort()
-}
-
-function tooNew(version: number, newest: number): Error {
-  return new Error(
-    `Cannot open the database: it is at version ${version}, this program knows ${newest}; ` +
-      'start the newer program again',
-  )
 }
 
 /** Returns every statement that creates the database as it is: the content of schema.sql. */
