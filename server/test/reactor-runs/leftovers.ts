@@ -40,6 +40,13 @@ export const LEFTOVERS: Readonly<Record<string, string>> = {
     'const { port1, port2 } = new MessageChannel(); port1.onmessage = late; port2.postMessage(1)',
   'an open port': 'new MessageChannel().port1.onmessage = late',
   'a channel': `new BroadcastChannel('late').onmessage = late`,
+  'a channel that does not keep the process': `const channel = new BroadcastChannel('late')
+    channel.onmessage = late; channel.unref()`,
+  'a port that does not keep the process': `const { port1, port2 } = new MessageChannel()
+    port1.onmessage = late; port1.unref(); kept = port2`,
+  'a port that notices its end': `const { port1, port2 } = new MessageChannel()
+    port1.on('close', late); port1.unref(); kept = port2`,
+  'a lock': `navigator.locks.request('late', () => new Promise(() => {}))`,
   'an import': `import('lodash').then(late)`,
   'an observer': `new (require('perf_hooks').PerformanceObserver)(late).observe({ entryTypes: ['mark'] })`,
   'a hook': `require('async_hooks').createHook({ init: late }).enable()`,
@@ -91,6 +98,57 @@ export const LEFTOVERS: Readonly<Record<string, string>> = {
   authorities: `require('tls').setDefaultCACertificates([])`,
   'a header of axios': `require('axios').defaults.headers.common['x-late'] = 'late'`,
   'an interceptor of axios': `require('axios').interceptors.request.use(late)`,
+  'frozen objects': 'Object.freeze(Object.prototype)',
+  'frozen arrays': 'Object.freeze(Array.prototype)',
+  'frozen errors': 'Object.freeze(Error.prototype)',
+  'sealed promises': 'Object.seal(Promise.prototype)',
+  'no new globals': 'Object.preventExtensions(globalThis)',
+  'frozen headers of axios': `Object.freeze(require('axios').defaults.headers.common)`,
+  'a property that cannot be set': `Object.defineProperty(Date, 'now', { writable: false })`,
+  'several that cannot be set': 'Object.defineProperties(Math, { abs: { writable: false } })',
+  'one that can be listed': `Reflect.defineProperty(Array.prototype, 'map', { enumerable: true })`,
+  'a property that became an accessor': `const { now } = Date; Date.__defineGetter__('now', () => now)`,
+
+  'a dispatcher of fetch': `globalThis[Symbol.for('undici.globalDispatcher.1')] = { dispatch: late }`,
+  'a dispatcher of a fetch that was used': `globalThis[Symbol.for('undici.globalDispatcher.1')] = { dispatch: late }
+    await fetch('data:,a')`,
+  'another dispatcher of fetch': `await fetch('data:,a')
+    const { constructor: Agent } = globalThis[Symbol.for('undici.globalDispatcher.1')]
+    globalThis[Symbol.for('undici.globalDispatcher.1')] = new Agent()`,
+  'a class of fetch, of a request': `new Request('http://destination.test').headers.constructor.prototype.get = late`,
+  'a class of fetch, of a response': `(await fetch('data:,a')).headers.constructor.prototype.get = late`,
+  'a class of streams, of a response': `(await fetch('data:,a')).body.constructor.prototype.getReader = late`,
+
+  'a function of web crypto': 'crypto.subtle.digest = late',
+  'a function of process.hrtime': 'process.hrtime.bigint = late',
+  'a function of process.memoryUsage': 'process.memoryUsage.rss = late',
+  'an argument of the process': `process.argv.push('late')`,
+  'a version of the process': `process.versions.late = '1'`,
+  'a release of the process': `process.release.late = '1'`,
+  'a feature of the process': 'process.features.late = true',
+  'an exit code': 'process.exitCode = 7',
+  'a property of require': 'require.late = args',
+  'a module of require': 'require.cache.late = args',
+  'a function of require': 'require.resolve.paths = late',
+  'an iterator of matches': `Object.getPrototypeOf('a'.matchAll(/a/g)).next = late`,
+  'a helper of iterators': 'Object.getPrototypeOf([].values().map(late)).next = late',
+  'a wrapped iterator': 'Object.getPrototypeOf(Iterator.from({ next: late })).next = late',
+  'an asynchronous iterator': `const { getPrototypeOf } = Object
+    getPrototypeOf(getPrototypeOf(getPrototypeOf((async function* () {})())))[Symbol.asyncIterator] = late`,
+  'a segment of text': `Object.getPrototypeOf(new Intl.Segmenter().segment('a')).containing = late`,
+  'an iterator of segments': `Object.getPrototypeOf(new Intl.Segmenter().segment('a')[Symbol.iterator]()).next = late`,
+  'a method of emitters, of the process':
+    'Object.getPrototypeOf(Object.getPrototypeOf(process)).on = late',
+  'a method of streams, of the output': 'Object.getPrototypeOf(process.stdout).end = late',
+
+  'a mode of crypto': `require('crypto').setFips(true)`,
+  'source maps': 'process.setSourceMapsEnabled(true)',
+
+  'a cache of lodash': `require('lodash').memoize.Cache = late`,
+  'an identifier of forge': `require('node-forge').pki.oids.late = 'late'`,
+  'a status of axios': `require('axios').HttpStatusCode.Ok = 500`,
+  'an option of crypto-js': `require('crypto-js').algo.PBKDF2.cfg.iterations = 1`,
+  'a block size of crypto-js': `require('crypto-js').algo.AES.blockSize = 1`,
   'a function of lodash': `require('lodash').map = late`,
 }
 
@@ -109,6 +167,15 @@ export const TIDY: Readonly<Record<string, string>> = {
   'a signal': `AbortSignal.timeout(10).addEventListener('abort', late)`,
   'an open socket': `require('net').connect(80, 'destination.test').on('error', () => {})`,
   'a request that may fail': `fetch('http://destination.test').catch(() => {})`,
+  'a closed port': `const { port1, port2 } = new MessageChannel()
+    port1.onmessage = late; port1.close(); port2.close()`,
+  'a closed channel': `const channel = new BroadcastChannel('late'); channel.onmessage = late; channel.close()`,
+  'a port without a listener': 'kept = new MessageChannel()',
+  'a lock that is released': `await navigator.locks.request('late', () => {})`,
+  'a property of an own object': `Object.defineProperty({}, 'late', { value: late })`,
+  'a fetch': `await (await fetch('data:,a')).text()`,
+  'a stream': `new ReadableStream(); require('http').WebSocket`,
+  'segments of text': `[...new Intl.Segmenter().segment('a')]`,
   'a cleared timer': 'clearTimeout(setTimeout(late, 10))',
   'a context': `new (require('async_hooks').AsyncLocalStorage)().enterWith('late')`,
   'a promise for ever': 'new Promise(() => {})',

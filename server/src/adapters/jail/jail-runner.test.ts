@@ -22,6 +22,9 @@ const PROBE = fileURLToPath(new URL('../../../test/kit/jailed-code.probe.ts', im
 /** Longer than any run here takes on the slowest machine. */
 const TIMEOUT_MS = 600_000
 
+/** Of a process whose code never returns, in frozen time. */
+const OVER_MS = 100
+
 const SETTINGS = {
   level: 'jail' as const,
   packages: [],
@@ -80,6 +83,29 @@ describe('JailRunner.run()', () => {
       seen.push(resultOf(await runner.run(it)))
     }
     assert.deepEqual(seen, [1, 2, 1, 1, 1])
+  })
+
+  test('waits for at most one process that is finishing', async (t) => {
+    const over = Promise.withResolvers<void>()
+    const settings = { ...SETTINGS, overMsMax: OVER_MS, over: () => over.resolve() }
+    const impatient = await JailRunner.open(settings)
+    t.after(() => impatient.close())
+    // Timers are frozen: the first process is ended, and the second is not.
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const blocking = runOf('module.exports = () => void setImmediate(() => { for (;;); })')
+    await impatient.run(blocking)
+    const waiting = impatient.run(blocking)
+    t.mock.timers.tick(1)
+    await impatient.run(blocking)
+    t.mock.timers.tick(OVER_MS - 1)
+    await over.promise
+    await new Promise((resolve) => void setImmediate(resolve))
+    // The second process has one run waiting for it.
+    const next = impatient.run(blocking)
+    const first = await Promise.race([waiting.then(() => 'waiting'), next.then(() => 'next')])
+    assert.equal(first, 'waiting')
+    t.mock.timers.tick(OVER_MS)
+    resultOf(await next)
   })
 
   test('stops a process as soon as its run is over, and goes on with it at the next', async () => {

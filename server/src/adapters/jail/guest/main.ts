@@ -152,7 +152,9 @@ async function run(): Promise<void> {
 
 async function load(checks: boolean): Promise<(req: object) => unknown> {
   globals.beginFor(code)
-  const call = await loadCode(code, checks ? hide : null, loading)
+  const call = await loadCode(code, checks ? hide : null, loading, (require) =>
+    globals.addObject('require', require),
+  )
   exported = true
   // Module variables are meant to persist, and so is everything else that the code sets up while it is loaded.
   await globals.accept()

@@ -41,14 +41,15 @@ let moduleText = ''
 
 /**
  * Loads `code` as CommonJS or, if it does not parse as that and exports something, as an ES module. Returns the
- * function it exports; throws NoFunction or what the code throws.
+ * function it exports; throws NoFunction or what the code throws. `made` gets the `require` of CommonJS.
  */
 export async function loadCode(
   code: string,
   hiding: Hiding,
   loading: Loading,
+  made: (require: object) => void,
 ): Promise<(req: object) => unknown> {
-  const exported = await evaluate(code, hiding, loading)
+  const exported = await evaluate(code, hiding, loading, made)
   if (typeof exported !== 'function') throw new NoFunction(NOTHING_EXPORTED)
   return exported as (req: object) => unknown
 }
@@ -59,7 +60,12 @@ type Hiding = ((text: string) => string) | null
 /** Loads a module that the code requires, with `load`. */
 type Loading = (name: string, load: () => unknown) => unknown
 
-async function evaluate(code: string, hiding: Hiding, loading: Loading): Promise<unknown> {
+async function evaluate(
+  code: string,
+  hiding: Hiding,
+  loading: Loading,
+  made: (require: object) => void,
+): Promise<unknown> {
   let run: CommonCode
   try {
     run = compileFunction(code, ['exports', 'require', 'module', '__filename', '__dirname'], {
@@ -74,6 +80,7 @@ async function evaluate(code: string, hiding: Hiding, loading: Loading): Promise
   }
   const module = moduleOf(hiding, loading)
   const { exports, require } = module
+  if (hiding !== null) made(require)
   run.call(exports, exports, require, module, COMMON_FILE, HOME.slice(0, -1))
   return defaultOf(module.exports)
 }

@@ -21,12 +21,15 @@ export class PendingCallbacks {
   /** Timers of `AbortSignal.timeout()`. */
   readonly #timeouts = new Set<NodeJS.Timeout>()
   #waits = 0
+  /** Ports, and handles of channels. */
+  readonly #ports = new Set<object>()
 
   /** Must be called before anything schedules a callback. */
   watch(): void {
     const hook: HookCallbacks & { trackPromises: boolean } = {
       init: (_id, type, _trigger, resource) => {
         if (type === 'Timeout' || type === 'Immediate') this.#add(resource as Scheduled)
+        if (type === 'MESSAGEPORT') this.#ports.add(resource)
       },
       // Tracking promises would slow down every `await`.
       trackPromises: false,
@@ -35,13 +38,14 @@ export class PendingCallbacks {
     this.#deferFinalizers()
     this.#endTimeouts()
     this.#countWaits()
+    this.#countLocks()
   }
 
   /** Whether the code has a callback pending, other than those of Node's own `fetch`. */
   get some(): boolean {
     this.#sweep()
     for (const it of this.#scheduled) if (!isTickOfFetch(it._onTimeout)) return true
-    return this.#waits > 0
+    return this.#waits > 0 || this.#hasListeningPort()
   }
 
   /** Whether an immediate is pending. */
@@ -66,6 +70,15 @@ export class PendingCallbacks {
   #sweep(): void {
     for (const it of this.#scheduled) if (it._destroyed) this.#scheduled.delete(it)
     this.#sweepAt = Math.max(SWEEP_MIN, 2 * this.#scheduled.size)
+  }
+
+  /** Node lists a port only while that keeps the process alive. */
+  #hasListeningPort(): boolean {
+    for (const it of this.#ports) {
+      if (!isOpenPort(it)) this.#ports.delete(it)
+      else if (EVENTS_OF_PORTS.some((event) => apply(listenerCount, it, [event]) > 0)) return true
+    }
+    return false
   }
 
   /** A finalizer runs at some garbage collection, which may be in a later run than the one that registered it. */
@@ -110,6 +123,24 @@ export class PendingCallbacks {
     }
     redefine(Atomics, { waitAsync })
   }
+
+  /** A lock that a run holds, or waits for, would keep it from later ones. */
+  #countLocks(): void {
+    const { locks } = navigator as unknown as { locks: Locks }
+    const request: Locks['request'] = Reflect.get(locks, 'request')
+    const counted = (...args: unknown[]): Promise<unknown> => {
+      const done = apply(request, locks, args)
+      const end = (): void => void this.#waits--
+      this.#waits++
+      void done.then(end, end)
+      return done
+    }
+    redefine(getPrototypeOf(locks)!, { request: counted })
+  }
+}
+
+interface Locks {
+  request(...args: unknown[]): Promise<unknown>
 }
 
 type Wait = { async: true; value: Promise<string> } | { async: false; value: string }
@@ -134,5 +165,19 @@ function isTickOfFetch(callback: unknown): boolean {
   return apply(toText, callback, []).includes('fastNow += TICK_MS')
 }
 
-const { apply } = Reflect
+/** Whether the port, or the handle of a channel, is open. Only a reference to it shows that. */
+function isOpenPort(it: object): boolean {
+  if (apply(hasRef, it, [])) return true
+  apply(ref, it, [])
+  const isOpen: boolean = apply(hasRef, it, [])
+  apply(unref, it, [])
+  return isOpen
+}
+
+const EVENTS_OF_PORTS = ['message', 'messageerror', 'close'] as const
+
+const { apply, getPrototypeOf } = Reflect
+const memberOfPorts = (name: string): (() => never) => Reflect.get(MessagePort.prototype, name)
+const [hasRef, ref, unref] = [memberOfPorts('hasRef'), memberOfPorts('ref'), memberOfPorts('unref')]
+const listenerCount: (event: string) => number = memberOfPorts('listenerCount')
 const toText: () => string = Reflect.get(Function.prototype, 'toString')

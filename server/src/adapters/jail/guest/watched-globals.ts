@@ -1,4 +1,6 @@
+import { beforeFirstFetch, lateGlobalsOf, LOADED_LATE } from './late-globals.ts'
 import { GROUP_STATE } from './output-state.ts'
+import { beforeDefinitions } from './property-definitions.ts'
 import { WatchedObjects } from './watched-objects.ts'
 
 /**
@@ -6,7 +8,7 @@ import { WatchedObjects } from './watched-objects.ts'
  * and the modules handed to the code. A run must leave it unchanged.
  */
 export class WatchedGlobals {
-  readonly #objects = new WatchedObjects(LATE)
+  readonly #objects = new WatchedObjects(isLate)
   readonly #imports: string[] = []
   readonly #loaded = new Set<string>()
   /** A change found before a package was loaded. */
@@ -14,18 +16,22 @@ export class WatchedGlobals {
 
   /** Records the present state of everything that is loaded already. */
   begin(): void {
+    beforeDefinitions((it) => this.#objects.beforeDefining(it))
+    beforeFirstFetch((names) => this.#addLate(names))
     for (const name of Reflect.ownKeys(globalThis)) {
       if (typeof name !== 'string' || LOADED_LATE.has(name)) continue
       this.#addGlobal(name)
     }
     this.#objects.add('globalThis', globalThis, new Set(LOADED_LATE))
     for (const [name, it] of Object.entries(HIDDEN_CLASSES)) this.#objects.add(name, it)
+    this.#objects.add('crypto.subtle', crypto.subtle)
     this.#addProcess()
   }
 
-  /** Also watches globals that the code names and that Node loads at first use. */
+  /** Also watches objects that the code names and that Node loads at first use. */
   beginFor(code: string): void {
-    for (const name of LOADED_LATE) if (code.includes(name)) this.#addGlobal(name)
+    this.#addLate(lateGlobalsOf(code))
+    if (code.includes('Segmenter')) this.#addSegments()
   }
 
   /** Accepts the state after loading the code: every process of the code makes these changes. */
@@ -58,6 +64,15 @@ export class WatchedGlobals {
   /** Watches the value that `read` returns. */
   probe(name: string, read: () => unknown): void {
     this.#objects.probe(name, read)
+  }
+
+  /** Watches the own properties of an object that the code gets, and of objects in it. */
+  addObject(name: string, object: object): void {
+    this.#objects.add(name, object)
+    for (const key of ownKeys(object)) {
+      const it: unknown = getOwnPropertyDescriptor(object, key)?.value
+      if (hasOwnMembers(it) || isPlain(it)) this.addObject(`${name}.${String(key)}`, it)
+    }
   }
 
   /** Watches a built-in module that the code gets. */
@@ -105,12 +120,55 @@ export class WatchedGlobals {
     }
   }
 
+  /** Reading the first of these globals makes the dispatcher of `fetch`, unless code has set one. */
+  #addLate(names: readonly string[]): void {
+    if (names.includes('Headers')) {
+      const set = DISPATCHERS.find((it) => this.#isNewGlobal(it))
+      if (set !== undefined) this.#earlier ??= `globalThis.${String(set)}`
+    }
+    for (const it of names) this.#addGlobal(it)
+    if (!names.includes('Headers')) return
+    for (const it of DISPATCHERS) {
+      this.#objects.probe(`globalThis.${String(it)}`, () => Reflect.get(globalThis, it))
+    }
+  }
+
+  #isNewGlobal(key: PropertyKey): boolean {
+    const exists = getOwnPropertyDescriptor(globalThis, key) !== undefined
+    return exists && !this.#objects.hasProperty(globalThis, key)
+  }
+
+  #addSegments(): void {
+    const segments = new Intl.Segmenter().segment('')
+    this.#addPrototypes('segments', segments)
+    this.#addPrototypes('an iterator of segments', segments[Symbol.iterator]())
+  }
+
   #addProcess(): void {
     this.#objects.add('process', process, PROCESS_STATE)
+    for (const key of ownKeys(process)) {
+      if (PROCESS_STATE.has(key) || CHANGING_LISTS.has(key)) continue
+      const it: unknown = getOwnPropertyDescriptor(process, key)?.value
+      if (hasOwnMembers(it) || isPlain(it) || Array.isArray(it)) {
+        this.#objects.add(`process.${String(key)}`, it)
+      }
+    }
+    this.#objects.probe('process.exitCode', () => process.exitCode)
+    this.#objects.probe('process.sourceMapsEnabled', () => process.sourceMapsEnabled)
+    this.#addPrototypes('process', process)
+    this.#addPrototypes('process.stdout', process.stdout)
     this.#objects.probe('process.listeners', listenersOfProcess)
     this.#objects.probe('process.env', () => stringify(process.env))
     this.#objects.add('process.stdout', process.stdout, STREAM_STATE)
     this.#objects.add('process.stderr', process.stderr, STREAM_STATE)
+  }
+
+  /** Watches all prototypes of an object that have no global of their own. */
+  #addPrototypes(name: string, object: object): void {
+    const prototype = getPrototypeOf(object)
+    if (prototype === null || this.#objects.isWatched(prototype)) return
+    this.#objects.add(`the prototype of ${name}`, prototype)
+    this.#addPrototypes(`the prototype of ${name}`, prototype)
   }
 
   /** Watches a module and, to some depth, the plain objects in it. */
@@ -175,7 +233,7 @@ function readable(read: (module: never) => unknown, module: unknown): unknown {
 }
 
 const { stringify } = JSON
-const { getPrototypeOf } = Reflect
+const { apply, getOwnPropertyDescriptor, getPrototypeOf, ownKeys } = Reflect
 
 function isObject(it: unknown): it is object {
   return (typeof it === 'object' && it !== null) || typeof it === 'function'
@@ -186,6 +244,19 @@ function isPlain(it: unknown): it is object {
   const prototype = getPrototypeOf(it)
   return prototype === null || prototype === Object.prototype
 }
+
+/** Whether it is a function with properties that functions do not have. */
+function hasOwnMembers(it: unknown): it is Function {
+  return typeof it === 'function' && ownKeys(it).some((key) => !OF_FUNCTIONS.has(key))
+}
+
+const OF_FUNCTIONS: ReadonlySet<PropertyKey> = new Set([
+  'arguments',
+  'caller',
+  'length',
+  'name',
+  'prototype',
+])
 
 /** Whether it is an agent of `http` or `https`, which has no class in common with anything else. */
 function isAgent(it: unknown): it is object {
@@ -220,41 +291,17 @@ const numberOf = ((): ((it: Function) => number) => {
   }
 })()
 
-/** Globals that Node loads when they are first read: 64 ms and 4 MB for those of `fetch`, 3 ms for streams. */
-const LOADED_LATE: ReadonlySet<string> = new Set([
-  'ByteLengthQueuingStrategy',
-  'CloseEvent',
-  'CompressionStream',
-  'CountQueuingStrategy',
-  'DecompressionStream',
-  'ErrorEvent',
-  'EventSource',
-  'FormData',
-  'Headers',
-  'MessageEvent',
-  'ReadableByteStreamController',
-  'ReadableStream',
-  'ReadableStreamBYOBReader',
-  'ReadableStreamBYOBRequest',
-  'ReadableStreamDefaultController',
-  'ReadableStreamDefaultReader',
-  'Request',
-  'Response',
-  'Storage',
-  'TextDecoderStream',
-  'TextEncoderStream',
-  'TransformStream',
-  'TransformStreamDefaultController',
-  'WebSocket',
-  'WritableStream',
-  'WritableStreamDefaultController',
-  'WritableStreamDefaultWriter',
-  'localStorage',
-  'sessionStorage',
-])
-
 /** Where Node's `fetch` keeps the dispatcher that it makes with its first request. */
-const LATE = ['1', '2'].map((it) => Symbol.for(`undici.globalDispatcher.${it}`))
+const DISPATCHERS = ['1', '2'].map((it) => Symbol.for(`undici.globalDispatcher.${it}`))
+
+/** Whether the property is the dispatcher that Node's `fetch` or the package undici made. */
+function isLate(key: PropertyKey, value: unknown): boolean {
+  if (!DISPATCHERS.includes(key as symbol) || !isObject(value)) return false
+  const made: unknown = Reflect.get(value, 'constructor')
+  return typeof made === 'function' && apply(toText, made, []).includes('extends DispatcherBase')
+}
+
+const toText: () => string = Reflect.get(Function.prototype, 'toString')
 
 /** Classes and prototypes without a global of their own. */
 const HIDDEN_CLASSES: Readonly<Record<string, object>> = {
@@ -266,6 +313,10 @@ const HIDDEN_CLASSES: Readonly<Record<string, object>> = {
   MapIterator: getPrototypeOf(new Map()[Symbol.iterator]())!,
   SetIterator: getPrototypeOf(new Set()[Symbol.iterator]())!,
   StringIterator: getPrototypeOf(''[Symbol.iterator]())!,
+  PatternIterator: getPrototypeOf(''.matchAll(/a/g))!,
+  IteratorHelper: getPrototypeOf([].values().map(() => {}))!,
+  WrappedIterator: getPrototypeOf(Iterator.from({ next: () => ({ done: true, value: null }) }))!,
+  AsyncIterator: getPrototypeOf(getPrototypeOf(getPrototypeOf((async function* () {})())!)!)!,
   TypedArray: getPrototypeOf(Int8Array)!,
   'TypedArray.prototype': getPrototypeOf(Int8Array.prototype)!,
 }
@@ -276,11 +327,15 @@ const PROCESS_STATE: ReadonlySet<PropertyKey> = new Set([
   '_eventsCount',
   '_exiting',
   'exitCode',
+  'sourceMapsEnabled',
   'finalization',
   'allowedNodeEnvironmentFlags',
   'report',
   'stdin',
 ])
+
+/** Lists of `process` that grow when a module is loaded. */
+const CHANGING_LISTS: ReadonlySet<PropertyKey> = new Set(['moduleLoadList', 'env'])
 
 /** Restored for each run, and so not compared. */
 const CONSOLE_STATE: ReadonlySet<PropertyKey> = new Set(GROUP_STATE)
@@ -303,6 +358,7 @@ const AGENT_STATE: ReadonlySet<PropertyKey> = new Set([
 
 /** Settings of built-in modules that are not plain properties. */
 const PROBES: readonly (readonly [module: string, name: string, read: (it: never) => unknown])[] = [
+  ['crypto', 'getFips()', (it: typeof import('node:crypto')) => it.getFips()],
   ['dns', 'getDefaultResultOrder()', (it: typeof import('node:dns')) => it.getDefaultResultOrder()],
   ['dns', 'getServers()', (it: typeof import('node:dns')) => it.getServers().join()],
   ['events', 'defaultMaxListeners', (it: typeof import('node:events')) => it.defaultMaxListeners],
@@ -323,9 +379,10 @@ const PROBES: readonly (readonly [module: string, name: string, read: (it: never
 
 /** Settings of packages that code changes in good faith, and that requests then carry. */
 const PACKAGE_SETTINGS: Readonly<Record<string, readonly string[]>> = {
-  axios: ['defaults', 'interceptors'],
-  lodash: ['templateSettings'],
-  'node-forge': ['options'],
+  axios: ['defaults', 'interceptors', 'HttpStatusCode'],
+  'crypto-js': ['algo'],
+  lodash: ['templateSettings', 'memoize'],
+  'node-forge': ['options', 'oids'],
 }
 
 const PACKAGE_NAME = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/
