@@ -39,14 +39,14 @@ async function breakAndRestore(
   const restore = await backedUp(vault)
   harm(vault)
   const { variables } = vault
-  const found = await examine({ variables })
+  const found = await examine({ integrity: true, variables })
   assertFound(found, name, 'failed', /symbolon restore/)
   for (const it of found.values()) {
     if (it.status === 'failed') assert.match(it.remedy!, /symbolon restore/, it.message)
   }
   const restored = await restore()
   assertOk(
-    await examine({ variables: restored }),
+    await examine({ integrity: true, variables: restored }),
     'database',
     'integrity',
     'schema-version',
@@ -84,12 +84,12 @@ describe('symbolon doctor on a database', () => {
     db.exec(readFileSync(join(import.meta.dirname, first!), 'utf8'))
     db.exec('PRAGMA user_version = 1; PRAGMA journal_mode = WAL')
     db.close()
-    const found = await examine({ variables })
+    const found = await examine({ integrity: true, variables })
     assertFound(found, 'schema-version', 'warning', /start the service \(symbolon serve\)/)
     assert.equal(found.get('tenant-keys')?.status, 'skipped')
     const service = await startVault(folder, variables)
     await service.stop()
-    assertOk(await examine({ variables }), 'schema-version', 'tenant-keys')
+    assertOk(await examine({ integrity: true, variables }), 'schema-version', 'tenant-keys')
   })
 
   test('integrity: finds a damaged page', async (t) => {
@@ -118,11 +118,11 @@ describe('symbolon doctor on a database', () => {
     const service = await startVault(folder, variables)
     await service.stop('SIGKILL')
     rmSync(join(folder, 'symbolon.db-shm'))
-    const found = await examine({ variables })
+    const found = await examine({ integrity: true, variables })
     assertFound(found, 'database', 'failed', /Start the service once/)
     assert.ok(!existsSync(join(folder, 'symbolon.db-shm')))
     await (await startVault(folder, variables)).stop()
-    assertOk(await examine({ variables }), 'database', 'integrity', 'tenant-keys')
+    assertOk(await examine({ integrity: true, variables }), 'database', 'integrity', 'tenant-keys')
   })
 
   test('write-ahead-log: finds one that has grown, which the next start checkpoints', async (t) => {
@@ -130,9 +130,14 @@ describe('symbolon doctor on a database', () => {
     const service = await startVault(folder, variables)
     await service.stop('SIGKILL')
     truncateSync(join(folder, 'symbolon.db-wal'), 65 * 1024 * 1024)
-    assertFound(await examine({ variables }), 'write-ahead-log', 'warning', /symbolon serve/)
+    assertFound(
+      await examine({ integrity: true, variables }),
+      'write-ahead-log',
+      'warning',
+      /symbolon serve/,
+    )
     await (await startVault(folder, variables)).stop()
-    assertOk(await examine({ variables }), 'write-ahead-log', 'integrity')
+    assertOk(await examine({ integrity: true, variables }), 'write-ahead-log', 'integrity')
   })
 
   test('audit-chain: finds a rewritten event at the end of an audit log', async (t) => {
@@ -147,7 +152,7 @@ describe('symbolon doctor on a database', () => {
     rewrite(vault)
     const { variables } = vault
     const remedy = assertFound(
-      await examine({ variables }),
+      await examine({ integrity: true, variables }),
       'audit-chain',
       'failed',
       /restore a backup/,
@@ -155,6 +160,6 @@ describe('symbolon doctor on a database', () => {
     const [, command] = /Run symbolon (audit verify --tenant \S+) and/.exec(remedy)!
     const verified = await runSymbolon(command!.split(' '), variables)
     assert.match(verified.out, /BROKEN/)
-    assertOk(await examine({ variables: await restore() }), 'audit-chain')
+    assertOk(await examine({ integrity: true, variables: await restore() }), 'audit-chain')
   })
 })

@@ -48,11 +48,13 @@ export interface Examined {
   readonly bubblewrap?: string
   /** Also tests the sandbox, which takes longer than everything else. */
   readonly sandbox?: true
+  /** Also reads every page of the database, in a process of its own. */
+  readonly integrity?: true
 }
 
 /** Returns the results of all checks, by name. */
 export async function examine(input: Examined): Promise<Map<string, CheckResult>> {
-  const { variables, machine, bubblewrap, sandbox } = input
+  const { variables, machine, bubblewrap, sandbox, integrity } = input
   const results = await diagnose(
     {
       config: readConfig({}, variables),
@@ -64,10 +66,9 @@ export async function examine(input: Examined): Promise<Map<string, CheckResult>
         ...(bubblewrap !== undefined && { bubblewrap }),
       },
     },
-    CHECKS.filter((it) => sandbox === true || it.group !== 'reactors').map((it) => ({
-      ...it,
-      timeoutMs: PATIENCE_MS,
-    })),
+    CHECKS.filter((it) => sandbox === true || it.group !== 'reactors')
+      .filter((it) => integrity === true || it.name !== 'integrity')
+      .map((it) => ({ ...it, timeoutMs: PATIENCE_MS })),
   )
   return new Map(results.map((it) => [it.name, it]))
 }

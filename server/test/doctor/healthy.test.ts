@@ -23,7 +23,7 @@ describe('symbolon doctor on a healthy vault', () => {
   test('finds nothing wrong after a clean stop, and changes no file', async (t) => {
     const vault = await stoppedVault(t)
     const before = stateOf(vault.folder)
-    assertHealthy(await examine({ variables: vault.variables, sandbox: true }))
+    assertHealthy(await examine({ integrity: true, variables: vault.variables, sandbox: true }))
     assert.deepEqual(stateOf(vault.folder), before)
     assert.ok(!readdirSync(vault.folder).some((it) => /-(?:wal|shm)$/.test(it)))
   })
@@ -34,7 +34,10 @@ describe('symbolon doctor on a healthy vault', () => {
     const service = await startVault(join(home, 'data'), variables)
     t.after(() => service.stop())
     const port = new URL(service.url).port
-    const results = await examine({ variables: { ...variables, SYMBOLON_PORT: port } })
+    const results = await examine({
+      integrity: true,
+      variables: { ...variables, SYMBOLON_PORT: port },
+    })
     assertHealthy(results)
     assert.match(results.get('service')!.message, new RegExp(`^Process ${service.pid} .* ready`))
     assert.match(results.get('open-files')!.message, /^The service may open/)
@@ -48,7 +51,7 @@ describe('symbolon doctor on a healthy vault', () => {
     const service = await startVault(join(home, 'data'), variables)
     await service.stop('SIGKILL')
     const before = stateOf(join(home, 'data'))
-    const results = await examine({ variables })
+    const results = await examine({ integrity: true, variables })
     assert.deepEqual(stateOf(join(home, 'data')), before)
     for (const it of ['root-key', 'tenant-keys', 'integrity', 'audit-chain']) {
       assert.equal(results.get(it)?.status, 'ok', results.get(it)?.message)
@@ -71,7 +74,7 @@ describe('symbolon doctor on a healthy vault', () => {
         requests++
       }
     })()
-    for (let n = 0; n < 10; n++) assertHealthy(await examine({ variables }))
+    for (let n = 0; n < 10; n++) assertHealthy(await examine({ integrity: true, variables }))
     examined.abort()
     await asking
     assert.ok(requests > 0)
@@ -100,7 +103,7 @@ describe('symbolon doctor on a healthy vault', () => {
 
   test('creates nothing and fails no check before the first start', async (t) => {
     const home = temporaryFolder(t)
-    const results = await examine({ variables: variablesOf(home) })
+    const results = await examine({ integrity: true, variables: variablesOf(home) })
     assert.ok([...results.values()].every((it) => it.status !== 'failed'))
     assert.equal(results.get('tenant-keys')?.status, 'skipped')
     assert.deepEqual(readdirSync(home), [])
@@ -110,7 +113,10 @@ describe('symbolon doctor on a healthy vault', () => {
     const folder = join(temporaryFolder(t), 'data')
     const variables = { SYMBOLON_DATA_DIR: folder }
     assert.equal((await runSymbolon(['init'], variables)).status, 0)
-    const results = await examine({ variables: { ...variables, SYMBOLON_PORT: '0' } })
+    const results = await examine({
+      integrity: true,
+      variables: { ...variables, SYMBOLON_PORT: '0' },
+    })
     assert.equal(results.get('root-key-place')?.status, 'warning')
     results.delete('root-key-place')
     assertHealthy(results)

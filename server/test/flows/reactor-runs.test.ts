@@ -18,7 +18,7 @@ for (const level of REACTOR_LEVELS) {
       const options = { seed: SEED, gapsMs: [0], reactors: 3 }
       // Most kinds at one level: the others differ in the walls alone.
       const tally = await (level === 'jail'
-        ? reactorRuns(make, { ...options, count: 60, togetherMax: 0 })
+        ? reactorRuns(make, { ...options, count: 36, togetherMax: 0 })
         : reactorRuns(make, { ...options, count: 6, togetherMax: 2 }))
       assert.ok(tally.ended > 0 && tally.kept > 0, JSON.stringify(tally))
     })

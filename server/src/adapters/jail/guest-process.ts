@@ -117,7 +117,7 @@ export class GuestProcess {
     const tooLong = setTimeout(() => {
       this.#leave('a callback that does not return')
       this.kill()
-    }, timeoutMs)
+    }, timeoutMs).unref()
     const leftover = await this.#over.leftover
     clearTimeout(tooLong)
     this.#over = null
