@@ -89,7 +89,11 @@ export function tryAuthorize(
     allowed: transform !== null,
     by,
   }
-  if (internalId !== undefined) decision.internalId = internalId
+  if (thing !== undefined) {
+    decision.internalId = internalId!
+    decision.resourceId = thing.id
+  }
+  if (transform !== null) decision.granted = transform
   if (showing) decision.transform = transform
   if (destination !== undefined) decision.destination = destination
   context.decisions.push(decision)
@@ -142,6 +146,36 @@ function intersectionOf(some: readonly string[], others: readonly string[]): rea
 /** Whether the permission is granted on any container at all: the coarse check, made before the content of the body is examined. */
 export function mayAnywhere(principal: Principal, permission: Permission): boolean {
   return decide(principal, permission, NO_CONTAINERS, null).transform !== null
+}
+
+/**
+ * Throws `permission_missing`, and records it, if the caller's present rights allow less than one of `grants` did: the grants
+ * that an earlier answer rests on, which is about to be repeated.
+ */
+export function requireGrants(context: RequestContext, grants: readonly PastGrant[]): void {
+  for (const { permission, containers, resourceId = null, granted = 'redact' } of grants) {
+    const { transform } = decide(context, permission, containers, resourceId)
+    if (transform !== null && TRANSFORMS.indexOf(transform) >= TRANSFORMS.indexOf(granted)) continue
+    context.decisions.push({ permission, containers, allowed: false, by: [], replayed: true })
+    throw permissionMissing(context, permission)
+  }
+}
+
+/** A decision that allowed something, as kept with the answer. */
+export interface PastGrant extends Pick<Decision, 'permission' | 'containers'> {
+  readonly resourceId: string | undefined
+  readonly granted: Transform | undefined
+}
+
+/** Returns the grants among `decisions`, each once. */
+export function grantsAmong(decisions: readonly Decision[]): PastGrant[] {
+  const grants = new Map<string, PastGrant>()
+  for (const { allowed, permission, containers, resourceId, granted } of decisions) {
+    if (!allowed) continue
+    const grant = { permission, containers, resourceId, granted }
+    grants.set(JSON.stringify(grant), grant)
+  }
+  return [...grants.values()]
 }
 
 /**

@@ -127,6 +127,10 @@ export interface Decision {
   readonly by: readonly number[]
   /** The resource, if it was about a single one: a UUID of ours, whatever its id. */
   readonly internalId?: string
+  /** The id that callers use for that resource: rules may depend on it. Not for the audit log. */
+  readonly resourceId?: string
+  /** The transform that was granted, whether or not it shows data. Not for the audit log. */
+  readonly granted?: Transform
   /** The entity type and operation, if the permission's name does not say them. */
   readonly about?: { readonly entityType: string; readonly operation: string }
   /** How much of that resource's data the caller gets to see. */
@@ -152,6 +156,11 @@ export interface RequestContext extends Principal {
   readonly replay: ReplayScope | null
   /** Absent if no client waits for an answer: such work runs at low concurrency. */
   readonly quota?: () => LargeReadQuota
+  /**
+   * Identifies the caller again, by its key, and gives the context its present rights. Returns whether they differ from those it
+   * had. Throws or rejects with `key_unknown`. Absent if no key came with a request.
+   */
+  readonly reauthenticate?: () => boolean | Promise<boolean>
 }
 
 /** The quota of requests that turn out to read or produce much, within the tenant's memory quota. */

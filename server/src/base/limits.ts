@@ -56,6 +56,15 @@ export const HEADERS_TIMEOUT_MS = 10_000
 /** Time a client has to send a whole request. Ours. */
 export const REQUEST_TIMEOUT_MS = 30_000
 
+/**
+ * The slowest that a body may come in which is forwarded as it comes, over all the time it was waited for: the first
+ * REQUEST_TIMEOUT_MS do not count. Ours.
+ */
+export const BODY_BYTES_PER_S_MIN = 1_000
+
+/** How often forwarded requests are checked: whether their body comes fast enough, and whether their key still works. Ours. */
+export const STREAM_CHECK_MS = 1_000
+
 /** How often both timeouts are checked: a client may be that much later. Ours; Node's default is half a minute. */
 export const TIMEOUTS_CHECK_MS = 1_000
 

@@ -164,6 +164,12 @@ export const REFUSALS = {
     detail: "This tenant's in-flight requests use its whole memory quota. Retry later.",
     ofCaller: true,
   },
+  rights_changed: {
+    status: 503,
+    detail:
+      "The key's permissions or rules changed during the request, which changed nothing. Repeat it.",
+    ofCaller: true,
+  },
   store_unavailable: {
     status: 503,
     detail: 'The outcome is unknown: repeat the request, preferably with an idempotency key.',

@@ -1,20 +1,27 @@
 import type { FastifyRequest } from 'fastify'
 import { hash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import type { RequestContext, Principal, ReplayScope, LargeReadQuota } from '../base/access.ts'
+import { requireSameRights } from '../base/present-rights.ts'
 import { idempotencyKeyOf } from './request-headers.ts'
 
-/**
- * Returns the context of a request. `path` is the endpoint's, or null if it never replays; `transactionId` is the transaction
- * that the request names.
- */
+interface ContextOptions {
+  /** The endpoint's, or null if it never replays. */
+  readonly path: string | null
+  /** The transaction that the request names. */
+  readonly transactionId?: string | undefined
+  readonly quota: () => LargeReadQuota
+  /** Returns the principal of the request at present. Throws or rejects with `key_unknown`. */
+  readonly identify: () => Principal | Promise<Principal>
+}
+
+/** Returns the context of a request, whose caller has been authenticated. */
 export function requestContextOf(
   request: FastifyRequest,
-  path: string | null,
-  transactionId: string | undefined,
-  quota: () => LargeReadQuota,
+  { path, transactionId, quota, identify }: ContextOptions,
 ): RequestContext {
   const principal = request.principal!
-  return {
+  const context: RequestContext = {
     tenantId: principal.tenantId,
     plan: principal.plan,
     settings: principal.settings,
@@ -31,7 +38,37 @@ export function requestContextOf(
     decisions: [],
     recorded: 0,
     replay: path === null ? null : replayScopeOf(request, path, principal, transactionId),
-    quota,
+    quota: () => identifiedAfterWait(context, quota()),
+    reauthenticate: () => {
+      const found = identify()
+      return found instanceof Promise ? found.then(renew) : renew(found)
+    },
+  }
+  return context
+
+  function renew(found: Principal): boolean {
+    // A cached identity is the same object.
+    if (found === request.principal) return false
+    request.principal = found
+    const changed = !isDeepStrictEqual(rightsOf(context), rightsOf(found))
+    Object.assign(context, found)
+    return changed
+  }
+}
+
+/** The part of a principal that decides what it may do. */
+function rightsOf({ type, permissions, rules, within, destinations }: Principal) {
+  return { type, permissions, rules, within, destinations }
+}
+
+/** A wait for capacity may be long: a caller that had rights before it must still have them. */
+function identifiedAfterWait(context: RequestContext, quota: LargeReadQuota): LargeReadQuota {
+  return {
+    acquireLargeRead: async (sends) => {
+      await quota.acquireLargeRead(sends)
+      await requireSameRights(context)
+    },
+    releaseLargeRead: (kept) => quota.releaseLargeRead(kept),
   }
 }
 

@@ -55,16 +55,17 @@ export async function forwardRequest(
     authorizeProxyInvocation(context, destination, proxy)
     if (options.dryRun) markDryRun(context, context.decisions.length - 1)
   }
-  const route = await vet(
-    world,
-    context,
-    url,
-    anonymous ? proxy.id : context.tenantId,
-    authorizeInvocation,
-  )
-  authorizeInvocation()
+  const admit = async (): Promise<Route> => {
+    const owner = anonymous ? proxy.id : context.tenantId
+    const route = await vet(world, context, url, owner, authorizeInvocation)
+    authorizeInvocation()
+    return route
+  }
+  let route = await admit()
 
   const outbound = await bufferBody(incoming.body, incoming.headers, !anonymous)
+  // The client may have held its body back. Nothing is granted to a key that was revoked or narrowed meanwhile.
+  if ((await context.reauthenticate?.()) === true) route = await admit()
   const now = world.clock.now()
   const expressions =
     outbound.kind === 'whole' ? findBodyExpressions(outbound.bytes, outbound.contentType) : null
