@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { bareEnvironment } from './environment.ts'
 
-const PROGRAM = fileURLToPath(new URL('../../bin/symbolon.cjs', import.meta.url))
+const PROGRAM = programOf(fileURLToPath(new URL('../../..', import.meta.url)))
 
 export interface Finished {
   readonly status: number | null
@@ -48,13 +48,18 @@ export async function runSymbolon(
   return await finished(start(args, variables, cwd))
 }
 
-/** Starts `serve` on a free port and waits for its ready line; throws its output if it ends first. */
+/**
+ * Starts `serve` on a free port and waits for its ready line; throws its output if it ends first. `checkout` is the folder of
+ * another version, with its packages installed.
+ */
 export async function startVault(
   folder: string,
   variables: Record<string, string> = {},
+  checkout?: string,
 ): Promise<RunningVault> {
   const all = { SYMBOLON_DATA_DIR: folder, ...variables }
-  const child = start(['serve'], all)
+  const program = checkout === undefined ? PROGRAM : programOf(checkout)
+  const child = start(['serve'], all, undefined, program)
   const end = finished(child)
   let printed = ''
   const { promise: ready, resolve } = Promise.withResolvers<string>()
@@ -85,13 +90,18 @@ function start(
   args: readonly string[],
   variables: Record<string, string>,
   cwd?: string,
+  program = PROGRAM,
 ): ChildProcess {
-  return spawn(process.execPath, [PROGRAM, ...args], {
+  return spawn(process.execPath, [program, ...args], {
     ...(cwd === undefined ? {} : { cwd }),
     // Port 0, so that concurrent vaults never want the same port.
     env: { ...bareEnvironment(), SYMBOLON_PORT: '0', ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
+}
+
+function programOf(checkout: string): string {
+  return join(checkout, 'server/bin/symbolon.cjs')
 }
 
 async function finished(child: ChildProcess): Promise<Finished> {
