@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { startVault } from '../../kit/running-vault.ts'
+import { runSymbolon, startVault } from '../../kit/running-vault.ts'
 import { RIGHTS_ATTACKS } from './attacks.ts'
 import { openDestination, prepareAttack } from './stage.ts'
 
@@ -15,16 +15,16 @@ const { values } = parseArgs({
 })
 const folder = mkdtempSync(join(tmpdir(), 'symbolon-rights-'))
 const destination = await openDestination()
-const vault = await startVault(
-  folder,
-  { SYMBOLON_EGRESS_ALLOW: destination.allow },
-  values.checkout,
-)
+const where = { SYMBOLON_DATA_DIR: folder, SYMBOLON_EGRESS_ALLOW: destination.allow }
+const otherTenant = 'already taken'
+const made = await runSymbolon(['init', '--name', 'attacked'], where)
+await runSymbolon(['init', '--name', otherTenant], where)
+const vault = await startVault(folder, where, values.checkout)
 const attacks = RIGHTS_ATTACKS.filter((it) => !values.quick || it.slow !== true)
 let succeeded = 0
 try {
-  const key = /^\s+api_key\s+(\S+)$/m.exec(vault.greeting)![1]!
-  const on = await prepareAttack(vault.url, key, destination)
+  const managementKey = /^api_key\s+(\S+)$/m.exec(made.out)![1]!
+  const on = await prepareAttack(vault.url, { managementKey, otherTenant, destination })
   for (const { name, succeeds } of attacks) {
     const success = await succeeds(on)
     if (success) succeeded++

@@ -31,6 +31,10 @@ export interface MadeApplication {
 
 export interface Attacked {
   readonly managementKey: string
+  /** The name of another tenant. */
+  readonly otherTenant: string
+  /** Opens a request whose body is written piece by piece. */
+  readonly open: (method: string, path: string, call: AttackCall) => ClientRequest
   readonly call: (method: string, path: string, call?: AttackCall) => Promise<AttackReply>
   /** Sends the headers, and resolves when the service has authenticated their key. */
   readonly hold: (method: string, path: string, call: AttackCall) => Promise<HeldRequest>
@@ -71,8 +75,11 @@ export async function openDestination() {
 /** Prepares the service at `url` for attacks. */
 export async function prepareAttack(
   url: string,
-  managementKey: string,
-  destination: Attacked['destination'],
+  {
+    managementKey,
+    otherTenant,
+    destination,
+  }: Pick<Attacked, 'managementKey' | 'otherTenant' | 'destination'>,
 ): Promise<Attacked> {
   const owner = await application({
     name: 'owner',
@@ -81,6 +88,8 @@ export async function prepareAttack(
   })
   return {
     managementKey,
+    otherTenant,
+    open: send,
     call,
     hold,
     application,
