@@ -132,7 +132,7 @@ export async function replay(
   const opened = openValue(keys, sealContextOf(scope), stored.body, name)
   scope.remembered = true
   // Answers that an older version kept have no grants; they are deleted within a day of the upgrade.
-  const { grants = [], ...answer } = parseKeptAnswer<GrantedAnswer>(opened.reveal())
+  const { grants = [], ...answer } = parseKeptAnswer(opened.reveal()) as GrantedAnswer
   requireGrants(context, grants)
   // The replacement for a damaged answer has its own status; the one stored beside it is the original's.
   return { status: stored.status, ...answer }

@@ -23,7 +23,7 @@ export class PeriodicChecks {
     this.#running = true
     while (this.#checks.size > 0) {
       await this.#clock.after(this.#ms)
-      for (const check of [...this.#checks]) check()
+      for (const check of this.#checks) check()
     }
     this.#running = false
   }

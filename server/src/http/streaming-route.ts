@@ -92,6 +92,7 @@ export function addStreamingEndpoint(
     if (body?.whole === null) reply.raw.on('close', () => body.dispose())
     const context = requestContextOf(request, { path: null, quota, identify })
     request.context = context
+    let ended = false
     const stopChecks = streamChecks.add(() => {
       body?.check()
       void endIfRevoked()
@@ -113,7 +114,6 @@ export function addStreamingEndpoint(
     } catch (error) {
       if (written.begun) {
         if (written.reason === null) request.fault = error
-        request.refusal = written.reason
         written.breakOff()
         return
       }
@@ -121,6 +121,7 @@ export function addStreamingEndpoint(
       // If the client is gone, there is no recipient for the error.
       if (!written.gone) throw written.reason ?? error
     } finally {
+      ended = true
       stopChecks()
       body?.dispose()
       request.quota?.handled()
@@ -132,7 +133,8 @@ export function addStreamingEndpoint(
         const principal = await identify()
         if (!keyless) checkPermission(endpoint, principal, access)
       } catch (error) {
-        if (!(error instanceof ServiceError)) return
+        if (ended || !(error instanceof ServiceError) || error.status >= 500) return
+        request.refusal = error
         body?.fail(error)
         written.abandon(error)
       }

@@ -1,0 +1,135 @@
+/**
+ * Rights are those of the moment of use: every operation with a body, asked by a key that loses its rights while the body is held
+ * back. Nothing is written or sent.
+ */
+import assert from 'node:assert/strict'
+import { Readable } from 'node:stream'
+import { describe, test } from 'node:test'
+import { permissionsOf } from '../../src/access/permissions.ts'
+import type { ApplicationType } from '../../src/base/access.ts'
+import { EphemeralKeys } from '../../src/access/ephemeral-keys.ts'
+import type { JsonObject } from '../../src/base/json.ts'
+import { routes } from '../../src/routes.ts'
+import {
+  grantedTo,
+  keyIn,
+  MATRIX_ROWS,
+  oneTenant,
+  withNonce,
+  type MatrixRow,
+} from '../kit/matrix-rows.ts'
+import { STILL_SETTINGS } from '../kit/still-settings.ts'
+import type { StillVault } from '../kit/still-vault.ts'
+
+interface Caller {
+  readonly vault: StillVault
+  readonly applicationId: string
+  readonly keyId: string
+}
+
+const LIFETIME_MS = 60_000
+
+/** Takes a right away. */
+type Loss = (caller: Caller) => Promise<unknown>
+
+const REVOKED: Readonly<Record<string, Loss>> = {
+  'its key is deleted': ({ vault, applicationId, keyId }) =>
+    manage(vault, 'DELETE', `/applications/${applicationId}/keys/${keyId}`),
+  'its application is deleted': ({ vault, applicationId }) =>
+    manage(vault, 'DELETE', `/applications/${applicationId}`),
+  'its application expires': async ({ vault }) => vault.world.clock.pass(LIFETIME_MS),
+  'its tenant is deleted': ({ vault }) => manage(vault, 'DELETE', '/tenants/self'),
+}
+
+/** Leaves it one permission, which is none that the row asks for. */
+function narrowed({ permission, impliedBy }: MatrixRow): Loss {
+  return async ({ vault, applicationId }) => {
+    const path = `/applications/${applicationId}`
+    const { type } = (await manage(vault, 'GET', path)).json()
+    const others = permissionsOf(type as ApplicationType)
+    const other = others.find((it) => ![permission, impliedBy, 'token:use'].includes(it))!
+    await manage(vault, 'PUT', path, { name: 'narrowed', permissions: [other] })
+  }
+}
+
+for (const route of routes(STILL_SETTINGS, new EphemeralKeys())) {
+  const { method, path } = route
+  const row = MATRIX_ROWS[`${method} ${path}`]
+  const takesBody = 'stream' in route || route.body !== undefined
+  if (row === undefined || !takesBody || method === 'GET') continue
+
+  describe(`${method} ${path}, its body held back`, () => {
+    for (const [name, loss] of Object.entries(REVOKED)) {
+      test(`until ${name}: 401, and nothing is written or sent`, () => refusedAfter(loss, 401))
+    }
+    if (row.permission !== 'any-key') {
+      test('until its permission is taken away: 403, and nothing is written or sent', () =>
+        refusedAfter(narrowed(row), 403))
+    }
+    test('with its rights left alone: as without a pause', () => refusedAfter(null, row.success))
+
+    async function refusedAfter(loss: Loss | null, status: number): Promise<void> {
+      const { vault, things } = await oneTenant(row!)
+      const expires_at = new Date(vault.world.clock.now() + LIFETIME_MS).toISOString()
+      const application = { ...fittingApplication(row!), expires_at }
+      const key = await keyIn(vault, vault.managementKey, application)
+      const own = (await vault.call('GET', '/applications/key', { key })).json()
+      const applicationId = own['id'] as string
+      const at = `/applications/${applicationId}/keys`
+      const keys = await vault.call('GET', at, { key: vault.managementKey })
+      const [{ id: keyId }] = JSON.parse(keys.text) as [{ id: string }]
+
+      const text = JSON.stringify(withNonce(row!.body ?? {}, things.nonce))
+      const read = Promise.withResolvers<void>()
+      const body = new Readable({ read: () => read.resolve() })
+      const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
+      const answering = vault.servers.next().inject({
+        method,
+        url: path.replaceAll(/:(\w+)/g, (_, name: string) => things[row!.params![name]!]),
+        headers: {
+          'bt-api-key': key,
+          'content-type': type,
+          'content-length': String(Buffer.byteLength(text)),
+          ...row!.headers,
+        },
+        payload: body,
+      })
+      await read.promise
+      await loss?.({ vault, applicationId, keyId })
+      const written = vault.world.committed.length
+      body.push(text)
+      body.push(null)
+
+      const reply = await answering
+      assert.equal(reply.statusCode, status, reply.payload)
+      if (loss === null) return
+      const changes = vault.world.committed.slice(written).map((it) => it.kind)
+      assert.deepEqual(
+        changes.filter((it) => it !== 'append-audit-events'),
+        [],
+      )
+      assert.deepEqual(vault.world.egress.sent, [])
+      await vault.close()
+    }
+  })
+}
+
+/** The application that may run the operation of a row. */
+function fittingApplication(row: MatrixRow): JsonObject {
+  if (row.applicationType === undefined) return grantedTo(row)
+  return { type: row.applicationType, permissions: ['token:read'] }
+}
+
+async function manage(
+  vault: StillVault,
+  method: 'GET' | 'PUT' | 'DELETE',
+  path: string,
+  body?: JsonObject,
+) {
+  const reply = await vault.call(method, path, {
+    key: vault.managementKey,
+    ...(body === undefined ? {} : { body }),
+  })
+  assert.ok(reply.status < 300, reply.text)
+  return reply
+}
