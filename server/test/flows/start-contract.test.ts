@@ -11,7 +11,7 @@ import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { SHUTDOWN_MS_MAX } from '../../src/base/limits.ts'
 import { readConfig } from '../../src/config.ts'
-import { preparedVault } from '../kit/prepared-vault.ts'
+import { contentOf, preparedVault } from '../kit/prepared-vault.ts'
 import { lacksIpv6 } from '../kit/programs.ts'
 import { filesIn, runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
 
@@ -432,14 +432,3 @@ test('help says what can be set, and --help behind a command says it of that com
     assert.match(one.out, /^ {2}--data-dir /m)
   }
 })
-
-/** Every row of every table. */
-function contentOf(folder: string): Record<string, unknown[]> {
-  const db = new DatabaseSync(join(folder, 'symbolon.db'), { readOnly: true })
-  const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all()
-  const content = Object.fromEntries(
-    tables.map(({ name }) => [name, db.prepare(`SELECT * FROM "${String(name)}"`).all()]),
-  )
-  db.close()
-  return content
-}

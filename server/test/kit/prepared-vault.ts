@@ -1,6 +1,8 @@
 /** A vault that was set up with `symbolon init` and never served: created once per file and store, and copied for each test. */
 import assert from 'node:assert/strict'
 import { cpSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { atTheEnd, freshDatabase } from './postgres/test-database.ts'
 import { runSymbolon, temporaryFolder } from './running-vault.ts'
 
@@ -52,4 +54,15 @@ function whereOf(folder: string, database: string | undefined): Record<string, s
     SYMBOLON_DATA_DIR: folder,
     ...(database !== undefined && { SYMBOLON_DATABASE_URL: database }),
   }
+}
+
+/** Returns every row of every table of a data folder's database. */
+export function contentOf(folder: string): Record<string, unknown[]> {
+  const db = new DatabaseSync(join(folder, 'symbolon.db'), { readOnly: true })
+  const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all()
+  const content = Object.fromEntries(
+    tables.map(({ name }) => [name, db.prepare(`SELECT * FROM "${String(name)}"`).all()]),
+  )
+  db.close()
+  return content
 }
