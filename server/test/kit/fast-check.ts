@@ -26,7 +26,9 @@ const codePoint = fc.nat(0x10ffff - SURROGATES).map(
  * most properties.
  */
 export function string(constraints: fc.StringConstraints = {}): fc.Arbitrary<string> {
-  return fc.string(constraints.unit === 'binary' ? { ...constraints, unit: codePoint } : constraints)
+  return fc.string(
+    constraints.unit === 'binary' ? { ...constraints, unit: codePoint } : constraints,
+  )
 }
 
 /** Like fast-check's assert(), but for every seed of the run, unless `parameters` has one. */
