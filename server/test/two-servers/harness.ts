@@ -7,10 +7,10 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { diceOf, type Dice } from '../../crash/dice.ts'
 import { PostgresDatabase } from '../../crash/postgres-database.ts'
-import type { JsonObject } from '../../src/base/json.ts'
 import { Callers } from '../jobs/callers.ts'
 import {
   isToRun,
+  managementKeyIn,
   seenBy,
   settingsFor,
   until,
@@ -21,7 +21,7 @@ import {
 } from '../jobs/harness.ts'
 import { judge } from '../jobs/judge.ts'
 import { CallbackReceiver } from '../jobs/receiver.ts'
-import { runSymbolon, startVault, type RunningVault } from '../kit/running-vault.ts'
+import { startVault, type RunningVault } from '../kit/running-vault.ts'
 
 export interface TwoServersOptions {
   /** Empty; holds a folder for each server. */
@@ -31,6 +31,8 @@ export interface TwoServersOptions {
   readonly kills: number
   /** After which there are no more kills, however many there were, if the load was `enough`. */
   readonly minutes: number
+  /** Jobs that may be unfinished before callers wait: a server runs up to 16 at once, each in a process of its own. */
+  readonly unfinishedMax: number
   readonly seed: number
   readonly weakness: JobWeakness | null
   /** Whether the load so far is enough to draw a conclusion from; otherwise there are more kills than `kills`. */
@@ -108,7 +110,7 @@ class TwoServersHarness {
       const leftClaims = await this.#leftClaims()
       if (!patient) await this.#endClaims()
       await until(async () => (await this.#count('true')) === 0)
-      const seen = await seenBy(callers, this.#receiver, this.#servers[1]!.url)
+      const seen = await seenBy(callers, this.#receiver, this.#servers[0]!.url)
       const seconds = Math.round((performance.now() - begun) / 1000)
       return { kills, seconds, leftClaims, ...judge(seen) }
     } finally {
@@ -123,18 +125,17 @@ class TwoServersHarness {
 
   async #setUp(): Promise<void> {
     for (const n of [0, 1]) mkdirSync(this.#folder(n), { recursive: true, mode: 0o700 })
-    const variables = { ...this.#variables, SYMBOLON_DATA_DIR: this.#folder(0) }
-    const { out, err } = await runSymbolon(['init', '--json'], variables)
-    if (err !== '') throw new Error(`Cannot set up: ${err}`)
+    const first = await this.#start(0)
+    this.#servers.push(first)
     copyFileSync(join(this.#folder(0), 'root.key'), join(this.#folder(1), 'root.key'))
-    this.#servers.push(...(await Promise.all([0, 1].map((n) => this.#start(n)))))
-    const { api_key: managementKey } = JSON.parse(out) as JsonObject
-    await this.#callers.setUp(this.#servers[0]!.url, managementKey as string)
+    this.#servers.push(await this.#start(1))
+    await this.#callers.setUp(first.url, managementKeyIn(first))
   }
 
   /** Callers wait for the servers now and then: who invokes is quicker than who runs. */
   async #goesOn(): Promise<boolean> {
-    while (this.#loading && (await this.#count('NOT claimed')) > WAITING_MAX) await sleep(LOOK_MS)
+    const { unfinishedMax } = this.#options
+    while (this.#loading && (await this.#count('true')) > unfinishedMax) await sleep(LOOK_MS)
     return this.#loading
   }
 
@@ -172,15 +173,13 @@ class TwoServersHarness {
     return (await this.#database.ask<{ count: number }>(sql))[0]!.count
   }
 
-  /** Ends all claims while no server runs, as if their time had passed. */
+  /** Ends all claims while no server runs, as if their time had passed. One server does what is left. */
   async #endClaims(): Promise<void> {
-    for (const it of this.#servers) await it.stop()
+    await Promise.all(this.#servers.map((it) => it.stop()))
     await this.#database.ask(`UPDATE jobs SET due_at = 0 WHERE ${UNFINISHED}`)
-    const servers = await Promise.all([0, 1].map((n) => this.#start(n)))
-    this.#servers.splice(0, 2, ...servers)
+    this.#servers[0] = await this.#start(0)
   }
 }
 
-const WAITING_MAX = 8
-const LOOK_MS = 50
+const LOOK_MS = 100
 const UNFINISHED = "stage IN ('run', 'deliver')"
