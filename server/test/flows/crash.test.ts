@@ -13,7 +13,7 @@ import { SEED } from '../kit/seed.ts'
  * a run kills at.
  */
 const POINTS = ['inserted', 'committed', 'asked', 'committing', 'replied', 'told'] as const
-const POINTS_PER_RUN = 4
+const POINTS_PER_RUN = 3
 
 describe('a server killed under load', { concurrency: true }, () => {
   test('keeps what it acknowledged, and of anything else all or nothing', async () => {

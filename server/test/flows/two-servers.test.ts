@@ -42,7 +42,7 @@ async function killed(own: ServersOptions): Promise<TwoServersResult> {
   const folder = mkdtempSync(path.join(tmpdir(), 'symbolon-two-servers-'))
   try {
     const options = { folder, database: await freshDatabase(), seed: SEED, ...own }
-    const limits = { minutes: 5, unfinishedMax: 6, patient: false }
+    const limits = { minutes: 5, lifeJobsMax: 12, patient: false }
     return await runTwoServers({ ...options, ...limits, onKill: () => {} })
   } finally {
     rmSync(folder, { recursive: true })

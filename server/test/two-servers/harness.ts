@@ -31,8 +31,8 @@ export interface TwoServersOptions {
   readonly kills: number
   /** After which there are no more kills, however many there were, if the load was `enough`. */
   readonly minutes: number
-  /** Jobs that may be unfinished before callers wait: a server runs up to 16 at once, each in a process of its own. */
-  readonly unfinishedMax: number
+  /** Number of jobs after a kill, until the next one. */
+  readonly lifeJobsMax: number
   readonly seed: number
   readonly weakness: JobWeakness | null
   /** Whether the load so far is enough to draw a conclusion from; otherwise there are more kills than `kills`. */
@@ -73,6 +73,7 @@ class TwoServersHarness {
   #turn = 0
   #forgotten = 0
   #loading = false
+  #jobsLeft: number
 
   constructor(
     options: TwoServersOptions,
@@ -81,6 +82,7 @@ class TwoServersHarness {
     database: PostgresDatabase,
   ) {
     this.#options = options
+    this.#jobsLeft = options.lifeJobsMax
     this.#receiver = receiver
     this.#database = database
     this.#dice = diceOf(options.seed, 0)
@@ -134,9 +136,13 @@ class TwoServersHarness {
 
   /** Callers wait for the servers now and then: who invokes is quicker than who runs. */
   async #goesOn(): Promise<boolean> {
-    const { unfinishedMax } = this.#options
-    while (this.#loading && (await this.#count('true')) > unfinishedMax) await sleep(LOOK_MS)
+    while (this.#loading && (await this.#areToWait())) await sleep(LOOK_MS)
+    this.#jobsLeft--
     return this.#loading
+  }
+
+  async #areToWait(): Promise<boolean> {
+    return this.#jobsLeft <= 0 || (await this.#count('NOT claimed')) > WAITING_MAX
   }
 
   /** One of the two, which is there again before the next one. */
@@ -145,6 +151,7 @@ class TwoServersHarness {
     const n = this.#dice() < 0.5 ? 0 : 1
     await this.#servers[n]!.stop('SIGKILL')
     this.#receiver.kill = kill
+    this.#jobsLeft = this.#options.lifeJobsMax
     if (this.#options.weakness === 'forgetful') {
       const sql = `DELETE FROM jobs WHERE ${UNFINISHED} RETURNING stage`
       this.#forgotten += (await this.#database.ask<{ stage: string }>(sql)).filter(isToRun).length
@@ -181,5 +188,6 @@ class TwoServersHarness {
   }
 }
 
+const WAITING_MAX = 8
 const LOOK_MS = 100
 const UNFINISHED = "stage IN ('run', 'deliver')"

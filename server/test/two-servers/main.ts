@@ -37,7 +37,7 @@ try {
     folder,
     database: cluster.url,
     kills: Number(values.kills),
-    unfinishedMax: 40,
+    lifeJobsMax: Infinity,
     minutes: Number(values.minutes),
     seed,
     weakness,
