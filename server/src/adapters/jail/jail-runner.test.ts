@@ -4,7 +4,6 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { after, describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import {
   REACTOR_PREWARMED,
@@ -22,8 +21,6 @@ const PROBE = fileURLToPath(new URL('../../../test/kit/jailed-code.probe.ts', im
 
 /** Longer than any run here takes on the slowest machine. */
 const TIMEOUT_MS = 600_000
-
-const LOOK_MS = 5
 
 /** Of a process whose code never returns, in frozen time. */
 const OVER_MS = 100
@@ -115,7 +112,7 @@ describe('JailRunner.run()', () => {
   test('stops a process as soon as its run is over, and goes on with it at the next', async () => {
     const counting = runOf('let runs = 0; module.exports = () => [process.pid, ++runs]')
     const [pid, first] = resultOf(await runner.run(counting)) as [number, number]
-    while (!['T', null].includes(stateOf(pid))) await sleep(LOOK_MS)
+    while (!['T', null].includes(stateOf(pid))) await pause()
     assert.deepEqual([first, resultOf(await runner.run(counting))], [1, [pid, 2]])
   })
 
@@ -355,9 +352,9 @@ describe('a guest', () => {
     t.after(() => service.kill('SIGKILL'))
     const [said] = await once(service.stdout, 'data')
     const pid: number = JSON.parse(String(said)).result
-    while (!['T', null].includes(stateOf(pid))) await sleep(LOOK_MS)
+    while (!['T', null].includes(stateOf(pid))) await pause()
     service.kill('SIGKILL')
-    while (stateOf(pid) !== null) await sleep(LOOK_MS)
+    while (stateOf(pid) !== null) await pause()
   })
 })
 
@@ -369,6 +366,11 @@ function stateOf(pid: number): string | null {
   } catch {
     return null
   }
+}
+
+/** By the global timer: that of `node:timers/promises` stays frozen once imports were renewed in frozen time. */
+async function pause(): Promise<void> {
+  await new Promise((resolve) => void setTimeout(resolve, 5))
 }
 
 /** Each test uses another reactor, so that none gets a process of another test. */
