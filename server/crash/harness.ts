@@ -31,7 +31,7 @@ export interface HarnessOptions {
   readonly allEvery: number
   /** Defect injected into the store, to check that the harness detects it. */
   readonly weakness: Weakness | null
-  /** Whether to stop killing once a fault is found. */
+  /** Whether to stop once a fault is found, without settling what is in doubt. */
   readonly stopAtFault: boolean
   /**
    * Whether the load so far is enough to draw a conclusion from; otherwise the server is killed more often than `kills`.
@@ -53,9 +53,9 @@ export interface KillTally {
 
 export interface CrashResult extends KillTally, OperationCounts {
   readonly seconds: number
-  /** Tokens of operations that stay unknown, found whole. */
+  /** Tokens of operations that stay unknown, found whole; 0 if it stopped at a fault. */
   readonly untoldTokens: number
-  /** Tokens in the database file that a reader may see. */
+  /** Tokens in the database file that a reader may see; 0 if it stopped at a fault. */
   readonly visibleTokens: number
   readonly faults: Record<Fault, number>
   readonly stories: readonly string[]
@@ -94,7 +94,7 @@ class Harness {
 
   async run(): Promise<CrashResult> {
     const begun = performance.now()
-    const { kills, seed, points = POINTS, stopAtFault, onKill } = this.#options
+    const { kills, seed, points = POINTS, onKill } = this.#options
     await this.#setUp()
     for (let kill = 1; kill <= kills || !this.#isEnough(); kill++) {
       const death = deathOf(seed, kill, points)
@@ -102,9 +102,9 @@ class Harness {
       else await this.#killUnderLoad(death, kill % this.#options.allEvery === 0)
       this.#tally.kills[death.kind]++
       onKill(kill, this.#tally)
-      if (stopAtFault && !this.#verdict.innocent) break
+      if (this.#isOver) break
     }
-    const counted = await this.#settleAll()
+    const counted = this.#isOver ? this.#countUnsettled() : await this.#settleAll()
     return {
       ...this.#tally,
       ...counted,
@@ -112,6 +112,15 @@ class Harness {
       faults: this.#verdict.counts,
       stories: this.#verdict.stories,
     }
+  }
+
+  get #isOver(): boolean {
+    return this.#options.stopAtFault && !this.#verdict.innocent
+  }
+
+  #countUnsettled() {
+    this.#ledger.close()
+    return { ...countOf(this.#ledger.entries), untoldTokens: 0, visibleTokens: 0 }
   }
 
   #isEnough(): boolean {
@@ -137,6 +146,10 @@ class Harness {
   ): Promise<void> {
     const { victim, client } = await this.#start(death)
     await this.#verify(client, everything)
+    if (this.#isOver) {
+      client.close()
+      return await victim.kill()
+    }
 
     const before = new Set(this.#ledger.entries.values())
     const since = Date.now()

@@ -1,6 +1,6 @@
 /** Helpers that the parts of the store contract share: numbered entities and changes of them. */
 import assert from 'node:assert/strict'
-import type { TestContext } from 'node:test'
+import { after, type TestContext } from 'node:test'
 import { IDEMPOTENCY_LIFETIME_MS } from '../base/limits.ts'
 import type { StoredJob } from './jobs.ts'
 import type { WrappedTenantKey } from './keyring.ts'
@@ -17,8 +17,25 @@ import type {
   StoredToken,
   StoredTransaction,
 } from './stored.ts'
+import { withCommit } from './with-commit.ts'
 
 export type Open = () => Promise<Store>
+
+/**
+ * Returns an Open that opens one store and returns it every time, each time after `empty` has deleted its rows.
+ *
+ * For tests that use nothing that a store remembers beside its rows: retired keys, chain tips.
+ */
+export function reusing(open: Open, empty: () => Promise<void>): Open {
+  let opened: Promise<Store> | null = null
+  after(async () => (await opened)?.close())
+  return async () => {
+    if (opened !== null) await empty()
+    const store = await (opened ??= open())
+    const commit: Store['commit'] = (tenantId, changes) => store.commit(tenantId, changes)
+    return { ...withCommit(store, commit), close: async () => {} }
+  }
+}
 
 /** Opens a store and closes it after the test. */
 export async function opened(t: TestContext, open: Open): Promise<Store> {

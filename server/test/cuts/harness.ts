@@ -38,6 +38,8 @@ export interface CutOptions {
   readonly answerMsMax: number
   /** Defect injected into the store, to check that the harness detects it. */
   readonly weakness: Weakness | null
+  /** Whether to stop once a fault is found. */
+  readonly stopAtFault: boolean
   readonly onCut: (cut: number) => void
 }
 
@@ -118,18 +120,24 @@ class CutHarness {
     const bytes: Record<string, number> = {}
     const points = new Set<string>()
     for (const kind of KINDS) {
+      if (this.#isOver) break
       const lengths = await this.#measure(kind)
       bytes[kind.name] = Object.values(lengths).reduce((all, it) => all + it.asked + it.answered, 0)
       for (const point of cutPointsIn(lengths, Math.round(cuts * kind.share), seed)) {
         await this.#cut(kind, point, lengths.BEGIN)
         points.add(JSON.stringify([kind.name, point]))
         onCut(this.#next)
+        if (this.#isOver) break
       }
     }
     for (const it of await this.#database.flaws()) this.#add('flaw', it)
     const seconds = Math.round((performance.now() - begun) / 1000)
     const [faults, stories] = [this.#faults, this.#stories]
     return { cuts, seconds, bytes, points: points.size, ...this.#counts, faults, stories }
+  }
+
+  get #isOver(): boolean {
+    return this.#options.stopAtFault && this.#stories.length > 0
   }
 
   /** Measures the second of two: the first for a tenant, or on a connection, does one-time work. */

@@ -37,6 +37,7 @@ try {
     seed,
     answerMsMax: 2_000,
     weakness,
+    stopAtFault: false,
     onCut: (cut) => {
       if (cut % 500 === 0) out(`${cut} cuts`)
     },

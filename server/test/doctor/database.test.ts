@@ -14,20 +14,24 @@ import {
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, describe, test, type TestContext } from 'node:test'
-import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
+import { runSymbolon, startVault } from '../kit/running-vault.ts'
 import {
   assertFound,
   assertOk,
   backedUp,
   copyOf,
   examine,
+  killedVault,
   stoppedVault,
-  variablesOf,
   type StoppedVault,
 } from './doctor-stage.ts'
 
 /** Tests break copies of it. */
 const original = await stoppedVault({ after })
+const restore = await backedUp(original)
+
+/** A vault whose service was killed after its first start, most of which is in the write-ahead log. */
+const killed = killedVault({ after })
 
 /** Breaks a copy, expects the check to fail, restores a backup as the remedy says, and expects the check to pass. */
 async function breakAndRestore(
@@ -36,7 +40,6 @@ async function breakAndRestore(
   name: string,
 ): Promise<void> {
   const vault = copyOf(t, original)
-  const restore = await backedUp(vault)
   harm(vault)
   const { variables } = vault
   const found = await examine({ integrity: true, variables })
@@ -44,7 +47,7 @@ async function breakAndRestore(
   for (const it of found.values()) {
     if (it.status === 'failed') assert.match(it.remedy!, /symbolon restore/, it.message)
   }
-  const restored = await restore()
+  const restored = await restore(vault)
   assertOk(
     await examine({ integrity: true, variables: restored }),
     'database',
@@ -113,10 +116,7 @@ describe('symbolon doctor on a database', () => {
   })
 
   test('database: finds a log without its index, which the next start reads', async (t) => {
-    const home = temporaryFolder(t)
-    const [folder, variables] = [join(home, 'data'), variablesOf(home)]
-    const service = await startVault(folder, variables)
-    await service.stop('SIGKILL')
+    const { folder, variables } = copyOf(t, await killed)
     rmSync(join(folder, 'symbolon.db-shm'))
     const found = await examine({ integrity: true, variables })
     assertFound(found, 'database', 'failed', /Start the service once/)
@@ -126,9 +126,7 @@ describe('symbolon doctor on a database', () => {
   })
 
   test('write-ahead-log: finds one that has grown, which the next start checkpoints', async (t) => {
-    const { folder, variables } = copyOf(t, original)
-    const service = await startVault(folder, variables)
-    await service.stop('SIGKILL')
+    const { folder, variables } = copyOf(t, await killed)
     truncateSync(join(folder, 'symbolon.db-wal'), 65 * 1024 * 1024)
     assertFound(
       await examine({ integrity: true, variables }),
@@ -148,7 +146,6 @@ describe('symbolon doctor on a database', () => {
          WHERE number = (SELECT max(number) FROM record)`,
       )
     const vault = copyOf(t, original)
-    const restore = await backedUp(vault)
     rewrite(vault)
     const { variables } = vault
     const remedy = assertFound(
@@ -160,6 +157,6 @@ describe('symbolon doctor on a database', () => {
     const [, command] = /Run symbolon (audit verify --tenant \S+) and/.exec(remedy)!
     const verified = await runSymbolon(command!.split(' '), variables)
     assert.match(verified.out, /BROKEN/)
-    assertOk(await examine({ integrity: true, variables: await restore() }), 'audit-chain')
+    assertOk(await examine({ integrity: true, variables: await restore(vault) }), 'audit-chain')
   })
 })

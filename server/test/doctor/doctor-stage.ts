@@ -1,6 +1,6 @@
 /** Breaks a vault, runs `symbolon doctor`, follows its remedy, and runs it again. */
 import assert from 'node:assert/strict'
-import { cpSync, mkdirSync } from 'node:fs'
+import { cpSync, lstatSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LOCAL_MACHINE, type HostMachine } from '../../src/adapters/system/host-machine.ts'
@@ -9,7 +9,7 @@ import { CHECKS } from '../../src/cli/doctor/checks.ts'
 import { diagnose } from '../../src/cli/doctor/doctor.ts'
 import type { CheckResult } from '../../src/cli/doctor/run-checks.ts'
 import { ignoredVariables, readConfig, unknownVariables } from '../../src/config.ts'
-import { runSymbolon, temporaryFolder } from '../kit/running-vault.ts'
+import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
 
 export type SettingVariables = Readonly<Record<string, string>>
 
@@ -32,6 +32,15 @@ export async function stoppedVault(t: TestScope): Promise<StoppedVault> {
   assert.equal(err, '')
   const { api_key: apiKey } = JSON.parse(out) as Record<string, string>
   return { home, folder, variables, apiKey: apiKey! }
+}
+
+/** Creates a vault by starting a service, and kills that. */
+export async function killedVault(t: TestScope): Promise<StoppedVault> {
+  const home = temporaryFolder(t)
+  const [folder, variables] = [join(home, 'data'), variablesOf(home)]
+  const service = await startVault(folder, variables)
+  await service.stop('SIGKILL')
+  return { home, folder, variables, apiKey: /api_key\s+(\S+)/.exec(service.greeting)![1]! }
 }
 
 export function variablesOf(home: string): Record<string, string> {
@@ -143,18 +152,18 @@ export async function runDoctor(
   return { exitCode, status, checks: new Map(checks.map((it) => [it.name, it])) }
 }
 
-/** A backup of the vault, and the remedy that needs it: restores it to a new folder, and returns the settings of that. */
+/** Backs the vault up, and returns the remedy that needs it: restores beside a copy, and returns the settings of that. */
 export async function backedUp({
   home,
   variables,
-}: StoppedVault): Promise<() => Promise<SettingVariables>> {
+}: StoppedVault): Promise<(copy: StoppedVault) => Promise<SettingVariables>> {
   const [secret, file] = [join(home, 'backup.key'), join(home, 'backup.age')]
   const key = await runSymbolon(['backup', 'key', '--to', secret])
   const recipient = key.out.trim()
   const made = await runSymbolon(['backup', '--to', file, '--recipient', recipient], variables)
   assert.equal(made.status, 0, made.err)
-  return async () => {
-    const restored = { ...variables, SYMBOLON_DATA_DIR: join(home, 'restored') }
+  return async (copy) => {
+    const restored = { ...copy.variables, SYMBOLON_DATA_DIR: join(copy.home, 'restored') }
     const done = await runSymbolon(['restore', '--from', file, '--identity', secret], restored)
     assert.equal(done.status, 0, done.err)
     return restored
@@ -166,7 +175,9 @@ export function copyOf(t: TestScope, { folder, home, apiKey }: StoppedVault): St
   const copy = join(temporaryFolder(t), "it's a copy")
   mkdirSync(copy)
   mkdirSync(join(copy, 'data'), { mode: 0o700 })
-  cpSync(folder, join(copy, 'data'), { recursive: true })
+  // A killed service leaves its socket, which cannot be copied.
+  const filter = (it: string): boolean => !lstatSync(it).isSocket()
+  cpSync(folder, join(copy, 'data'), { recursive: true, filter })
   cpSync(join(home, 'root.key'), join(copy, 'root.key'))
   return { home: copy, folder: join(copy, 'data'), variables: variablesOf(copy), apiKey }
 }

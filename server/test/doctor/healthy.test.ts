@@ -2,12 +2,39 @@ import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, test } from 'node:test'
+import { after, describe, test } from 'node:test'
 import { LOCAL_MACHINE } from '../../src/adapters/system/host-machine.ts'
 import { openContext } from '../../src/cli/doctor/context.ts'
 import { readConfig } from '../../src/config.ts'
 import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
-import { assertHealthy, examine, runDoctor, stoppedVault, variablesOf } from './doctor-stage.ts'
+import {
+  assertHealthy,
+  copyOf,
+  examine,
+  killedVault,
+  runDoctor,
+  stoppedVault,
+  variablesOf,
+} from './doctor-stage.ts'
+
+/** Tests copy it. */
+const original = stoppedVault({ after })
+
+// Registered first, for the service is to stop before its folder is removed.
+after(async () => (await serving).service.stop())
+
+/** A service that tests share, and its vault. */
+const serving = (async () => {
+  const vault = copyOf({ after }, await original)
+  return { ...vault, service: await startVault(vault.folder, vault.variables) }
+})()
+
+/** The only setting of a vault that was set up with defaults; no test changes it. */
+const byDefault = (async () => {
+  const variables = { SYMBOLON_DATA_DIR: join(temporaryFolder({ after }), 'data') }
+  assert.equal((await runSymbolon(['init'], variables)).status, 0)
+  return variables
+})()
 
 /** Returns names, sizes, modes, change times and content hashes of everything in a folder. */
 function stateOf(folder: string): unknown {
@@ -21,18 +48,15 @@ function stateOf(folder: string): unknown {
 
 describe('symbolon doctor on a healthy vault', () => {
   test('finds nothing wrong after a clean stop, and changes no file', async (t) => {
-    const vault = await stoppedVault(t)
+    const vault = copyOf(t, await original)
     const before = stateOf(vault.folder)
     assertHealthy(await examine({ integrity: true, variables: vault.variables, sandbox: true }))
     assert.deepEqual(stateOf(vault.folder), before)
     assert.ok(!readdirSync(vault.folder).some((it) => /-(?:wal|shm)$/.test(it)))
   })
 
-  test('finds nothing wrong beside a running service, which keeps serving', async (t) => {
-    const home = temporaryFolder(t)
-    const variables = variablesOf(home)
-    const service = await startVault(join(home, 'data'), variables)
-    t.after(() => service.stop())
+  test('finds nothing wrong beside a running service, which keeps serving', async () => {
+    const { variables, service } = await serving
     const port = new URL(service.url).port
     const results = await examine({
       integrity: true,
@@ -46,13 +70,10 @@ describe('symbolon doctor on a healthy vault', () => {
   })
 
   test('reads the files of a killed service, and leaves them unchanged for the next start', async (t) => {
-    const home = temporaryFolder(t)
-    const variables = variablesOf(home)
-    const service = await startVault(join(home, 'data'), variables)
-    await service.stop('SIGKILL')
-    const before = stateOf(join(home, 'data'))
+    const { folder, variables } = await killedVault(t)
+    const before = stateOf(folder)
     const results = await examine({ integrity: true, variables })
-    assert.deepEqual(stateOf(join(home, 'data')), before)
+    assert.deepEqual(stateOf(folder), before)
     for (const it of ['root-key', 'tenant-keys', 'integrity', 'audit-chain']) {
       assert.equal(results.get(it)?.status, 'ok', results.get(it)?.message)
     }
@@ -60,12 +81,9 @@ describe('symbolon doctor on a healthy vault', () => {
     assert.equal(results.get('leftovers')?.status, 'warning')
   })
 
-  test('finds nothing wrong with an audit log that grows while it is read', async (t) => {
-    const home = temporaryFolder(t)
-    const variables = variablesOf(home)
-    const service = await startVault(join(home, 'data'), variables)
-    t.after(() => service.stop())
-    const headers = { 'BT-API-KEY': /api_key\s+(\S+)/.exec(service.greeting)![1]! }
+  test('finds nothing wrong with an audit log that grows while it is read', async () => {
+    const { variables, service, apiKey } = await serving
+    const headers = { 'BT-API-KEY': apiKey }
     const examined = new AbortController()
     let requests = 0
     const asking = (async () => {
@@ -74,7 +92,7 @@ describe('symbolon doctor on a healthy vault', () => {
         requests++
       }
     })()
-    for (let n = 0; n < 10; n++) assertHealthy(await examine({ integrity: true, variables }))
+    for (let n = 0; n < 10; n++) assertHealthy(await examine({ variables }))
     examined.abort()
     await asking
     assert.ok(requests > 0)
@@ -109,14 +127,9 @@ describe('symbolon doctor on a healthy vault', () => {
     assert.deepEqual(readdirSync(home), [])
   })
 
-  test('warns only about the place of the root key in a vault with default settings', async (t) => {
-    const folder = join(temporaryFolder(t), 'data')
-    const variables = { SYMBOLON_DATA_DIR: folder }
-    assert.equal((await runSymbolon(['init'], variables)).status, 0)
-    const results = await examine({
-      integrity: true,
-      variables: { ...variables, SYMBOLON_PORT: '0' },
-    })
+  test('warns only about the place of the root key in a vault with default settings', async () => {
+    const variables = { ...(await byDefault), SYMBOLON_PORT: '0' }
+    const results = await examine({ integrity: true, variables })
     assert.equal(results.get('root-key-place')?.status, 'warning')
     results.delete('root-key-place')
     assertHealthy(results)
@@ -124,10 +137,8 @@ describe('symbolon doctor on a healthy vault', () => {
 })
 
 describe('the output of symbolon doctor', () => {
-  test('is text with problems first and a summary last, or one JSON object', async (t) => {
-    const folder = join(temporaryFolder(t), 'data')
-    const variables = { SYMBOLON_DATA_DIR: folder }
-    assert.equal((await runSymbolon(['init'], variables)).status, 0)
+  test('is text with problems first and a summary last, or one JSON object', async () => {
+    const variables = await byDefault
     const { out, err } = await runSymbolon(['doctor'], variables)
     assert.equal(err, '')
     const lines = out.trimEnd().split('\n')
@@ -149,10 +160,8 @@ describe('the output of symbolon doctor', () => {
     assert.equal(checks.get('root-key')!.remedy, null)
   })
 
-  test('exits with 1 if a check fails, or with --strict if one warns', async (t) => {
-    const folder = join(temporaryFolder(t), 'data')
-    const variables = { SYMBOLON_DATA_DIR: folder }
-    assert.equal((await runSymbolon(['init'], variables)).status, 0)
+  test('exits with 1 if a check fails, or with --strict if one warns', async () => {
+    const variables = await byDefault
     assert.equal((await runDoctor(variables, '--strict')).exitCode, 1)
     const broken = { ...variables, SYMBOLON_METRICS_PORT: '4400', SYMBOLON_PORT: '4400' }
     assert.equal((await runDoctor(broken)).exitCode, 1)

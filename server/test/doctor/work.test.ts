@@ -194,7 +194,7 @@ describe('symbolon doctor on audit logs', () => {
     const [, command] = /Run symbolon (audit verify --tenant \S+), /.exec(remedy)!
     assert.equal((await runSymbolon(command!.split(' '), vault.variables)).status, 1)
     await service.stop()
-    const variables = await restore()
+    const variables = await restore(vault)
     const restored = await startVault(variables['SYMBOLON_DATA_DIR']!, variables)
     t.after(() => restored.stop())
     await until(

@@ -13,10 +13,10 @@ import { runCanary } from './canary.ts'
 
 for (const store of ['sqlite', 'postgres'] as const) {
   test(`what goes in comes out again, and no canary gets anywhere else: ${store}`, async (t) => {
-    const report = await runCanary({ payloads: 150, seed: SEED, store })
+    const report = await runCanary({ payloads: 100, seed: SEED, store })
     t.diagnostic(JSON.stringify(report))
-    assert.ok(report.tokens > 100, `it made ${report.tokens} tokens`)
-    assert.ok(report.refusals > 10, `it was refused ${report.refusals} times`)
+    assert.ok(report.tokens > 50, `it made ${report.tokens} tokens`)
+    assert.ok(report.refusals > 5, `it was refused ${report.refusals} times`)
   })
 }
 
@@ -55,18 +55,18 @@ describe('runCanary() rejects when', () => {
             it === 'true' ? 'false' : it.length > 1 ? 'true' : 'q',
           ),
         ),
-      // Or the data is no longer of its type, and cannot be shown at all.
-      /what came back is not what was sent|It failed: 500/,
+      // Or it is a remembered answer, or the data is no longer of its type, and cannot be shown at all.
+      /what came back is not what was sent|got another answer|It failed: 500/,
     ],
   ]
   for (const [name, change, message] of leaks) {
     test(name, async () => {
-      await assert.rejects(runCanary({ payloads: 100, seed: SEED, change }), message)
+      await assert.rejects(runCanary({ payloads: 40, seed: SEED, change }), message)
     })
   }
 
   test('a database is given plaintext: in its files and in its rows', async () => {
-    const options = { payloads: 100, seed: SEED, change: transparent, store: 'postgres' } as const
+    const options = { payloads: 40, seed: SEED, change: transparent, store: 'postgres' } as const
     await assert.rejects(
       runCanary(options),
       /a canary is in (?=.*\b[0-9A-F]{24}: ).*table tokens: \w+, hex/,

@@ -8,14 +8,18 @@ import { run, type HarnessOptions, type CrashResult } from '../../crash/harness.
 import { assertDetected } from '../kit/faults.ts'
 import { SEED } from '../kit/seed.ts'
 
-/** Points where acknowledged data could be lost. The load passes each often, so each is reached. */
-const POINTS = ['inserted', 'committing', 'committed', 'replied', 'told', 'asked'] as const
+/**
+ * Points where acknowledged data could be lost. The load passes each often, so each is reached. The seed says which of them
+ * a run kills at.
+ */
+const POINTS = ['inserted', 'committed', 'asked', 'committing', 'replied', 'told'] as const
+const POINTS_PER_RUN = 3
 
 describe('a server killed under load', { concurrency: true }, () => {
   test('keeps what it acknowledged, and of anything else all or nothing', async () => {
     const result = await killed({
       // Every other one is at a point.
-      kills: 2 * POINTS.length,
+      kills: 2 * POINTS_PER_RUN,
       points: POINTS,
       passMsMax: 600_000,
       weakness: null,
@@ -23,21 +27,24 @@ describe('a server killed under load', { concurrency: true }, () => {
       enough: isEnough,
     })
     assert.deepEqual(result.stories, [], `seed ${SEED}`)
-    assert.deepEqual(Object.keys(result.points).toSorted(), POINTS.toSorted())
+    assert.ok(Object.keys(result.points).length >= POINTS_PER_RUN)
     assert.equal(result.missed, 0)
-    assert.ok(result.kills.random >= POINTS.length)
+    assert.ok(result.kills.random >= POINTS_PER_RUN)
     assert.ok(isEnough(result))
     assert.equal(result.visibleTokens, result.ackedTokens + result.untoldTokens)
   })
 
   // If the harness misses these, the test above proves nothing.
   test('is found out when it acknowledges before the commit', async () => {
-    const { faults } = await killed({ kills: 100, weakness: 'early', stopAtFault: true })
+    // Where callers were told of what is not on disk.
+    const points = ['inserted', 'committing'] as const
+    const { faults } = await killed({ kills: 100, points, weakness: 'early', stopAtFault: true })
     assertDetected(faults)
   })
 
   test('is found out when it does not wait for transactions', async () => {
-    const { faults } = await killed({ kills: 100, weakness: 'leaky', stopAtFault: true })
+    const points = ['committed'] as const
+    const { faults } = await killed({ kills: 100, points, weakness: 'leaky', stopAtFault: true })
     assertDetected(faults)
   })
 })

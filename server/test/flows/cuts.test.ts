@@ -20,7 +20,7 @@ import { SEED } from '../kit/seed.ts'
 
 describe('a vault whose connection to its database is cut in a commit', () => {
   test('tells of what is there, at whichever byte, and does it once when it is asked again', async () => {
-    const result = await cut(60, null)
+    const result = await cut(24, null)
     assert.deepEqual(result.stories, [], `seed ${SEED}`)
     assert.ok(result.told > 0, 'nothing was made over another connection')
     assert.ok(result.unknownAndThere > 0, 'no answer to COMMIT was lost')
@@ -127,7 +127,7 @@ async function cut(cuts: number, weakness: Weakness | null): Promise<CutResult> 
   try {
     const database = await freshDatabase()
     const options = { folder, database, cuts, weakness, seed: SEED, answerMsMax: PATIENCE_MS }
-    return await runCuts({ ...options, onCut: () => {} })
+    return await runCuts({ ...options, stopAtFault: weakness !== null, onCut: () => {} })
   } finally {
     rmSync(folder, { recursive: true })
   }

@@ -36,7 +36,7 @@ type JobsOptions = Pick<JobHarnessOptions, 'kills' | 'weakness' | 'enough'>
 async function killed(own: JobsOptions): Promise<JobResult> {
   const folder = mkdtempSync(path.join(tmpdir(), 'symbolon-jobs-'))
   try {
-    return await runJobs({ folder, ...own, seed: SEED, onKill: () => {} })
+    return await runJobs({ folder, lifeJobsMax: 12, ...own, seed: SEED, onKill: () => {} })
   } finally {
     rmSync(folder, { recursive: true })
   }

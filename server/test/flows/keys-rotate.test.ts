@@ -11,18 +11,15 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
-import { freshDatabase } from '../kit/postgres/test-database.ts'
+import { preparedVault, STORES, type PreparedVault } from '../kit/prepared-vault.ts'
 import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
-
-const STORES = ['SQLite', 'PostgreSQL'] as const
 
 for (const store of STORES) {
   describe(`the root key of a vault on ${store}`, () => {
     test('is replaced while the service runs with both keys, and each next start works', async (t) => {
-      const { folder, next, where, key } = await stage(t, store)
+      const { folder, next, where, both, key } = await stage(t, store)
       const created = await runSymbolon(['keys', 'create-root', '--to', next])
       const [, id] = /^root key ([0-9a-f]{16}): written to \S+, not in use yet$/m.exec(created.out)!
-      const both = { ...where, SYMBOLON_ROOT_KEY_NEXT_FILE: next }
       const vault = await startVault(folder, both)
       t.after(() => vault.stop())
       const { status, out, err } = await rotateRoot(both)
@@ -43,20 +40,16 @@ for (const store of STORES) {
         await works(later.url, key)
         await later.stop()
       }
-      renameSync(next, join(folder, 'root.key'))
-      const moved = await startVault(folder, where)
-      t.after(() => moved.stop())
-      await works(moved.url, key)
     })
 
     test('is not replaced by a key that the service was started without', async (t) => {
-      const { folder, next, where, key } = await stage(t, store)
-      const both = { ...where, SYMBOLON_ROOT_KEY_NEXT_FILE: next }
+      const { folder, next, where, both, key } = await stage(t, store)
       // Without the setting, and with the setting but before the file was there.
       for (const variables of [where, both]) {
         const vault = await startVault(folder, variables)
         t.after(() => vault.stop())
-        await runSymbolon(['keys', 'create-root', '--to', next])
+        await works(vault.url, key)
+        createRootKey(next)
         const { status, out, err } = await rotateRoot(both)
         assert.deepEqual([status, out], [1, ''])
         assert.match(
@@ -67,47 +60,14 @@ for (const store of STORES) {
         const missing = /"level":"warn".*"event":"root_key_next_missing"/
         assert.equal(missing.test(stopped.out), variables === both)
         rmSync(next)
-        const again = await startVault(folder, where)
-        t.after(() => again.stop())
-        await works(again.url, key)
-        await again.stop()
       }
-    })
-
-    test('is not replaced when the next start would not find the new key, or the old', async (t) => {
-      const { folder, next, where, key } = await stage(t, store)
-      await runSymbolon(['keys', 'create-root', '--to', next])
-      const both = { ...where, SYMBOLON_ROOT_KEY_NEXT_FILE: next }
-      const vault = await startVault(folder, both)
-      t.after(() => vault.stop())
-      const elsewhere = join(temporaryFolder(t), 'next.key')
-      renameSync(next, elsewhere)
-      const command = { ...where, SYMBOLON_ROOT_KEY_NEXT_FILE: elsewhere }
-      const gone = await rotateRoot(command)
-      assert.match(
-        gone.err,
-        /next start of the service would fail: neither .* names a file with root/,
-      )
-      renameSync(elsewhere, next)
-      const first = join(folder, 'root.key')
-      renameSync(first, elsewhere)
-      const without = await rotateRoot(both)
-      assert.match(
-        without.err,
-        /next start of the service would fail: Cannot open the root key file/,
-      )
-      assert.deepEqual([gone.status, without.status], [1, 1])
-      renameSync(elsewhere, first)
-      await works(vault.url, key)
-      await vault.stop()
       const again = await startVault(folder, where)
       t.after(() => again.stop())
       await works(again.url, key)
     })
 
     test('is replaced by the command itself while the service is stopped', async (t) => {
-      const { folder, next, where, key } = await stage(t, store)
-      const both = { ...where, SYMBOLON_ROOT_KEY_NEXT_FILE: next }
+      const { folder, next, both, key } = await stage(t, store)
       const early = await rotateRoot(both)
       assert.equal(early.status, 1)
       assert.match(
@@ -119,7 +79,7 @@ for (const store of STORES) {
         ['root.key'],
       )
 
-      await runSymbolon(['keys', 'create-root', '--to', next])
+      createRootKey(next)
       const { status, out, err } = await rotateRoot(both)
       assert.deepEqual([status, err], [0, ''])
       assert.match(out, /in use, 3 keys wrapped anew/)
@@ -132,10 +92,33 @@ for (const store of STORES) {
   })
 }
 
+test('the root key is not replaced when the next start would not find the new key, or the old', async (t) => {
+  const { folder, next, where, both, key } = await stage(t, 'SQLite')
+  createRootKey(next)
+  const vault = await startVault(folder, both)
+  t.after(() => vault.stop())
+  const elsewhere = join(temporaryFolder(t), 'next.key')
+  renameSync(next, elsewhere)
+  const command = { ...where, SYMBOLON_ROOT_KEY_NEXT_FILE: elsewhere }
+  const gone = await rotateRoot(command)
+  assert.match(gone.err, /next start of the service would fail: neither .* names a file with root/)
+  renameSync(elsewhere, next)
+  const first = join(folder, 'root.key')
+  renameSync(first, elsewhere)
+  const without = await rotateRoot(both)
+  assert.match(without.err, /next start of the service would fail: Cannot open the root key file/)
+  assert.deepEqual([gone.status, without.status], [1, 1])
+  renameSync(elsewhere, first)
+  await works(vault.url, key)
+  await vault.stop()
+  const again = await startVault(folder, where)
+  t.after(() => again.stop())
+  await works(again.url, key)
+})
+
 test('the root key is not replaced while another server on the database lacks the new one, which the error names', async (t) => {
-  const { folder, next, where, key } = await stage(t, 'PostgreSQL')
-  await runSymbolon(['keys', 'create-root', '--to', next])
-  const both = { ...where, SYMBOLON_ROOT_KEY_NEXT_FILE: next }
+  const { folder, next, where, both, key } = await stage(t, 'PostgreSQL')
+  createRootKey(next)
   const elsewhere = temporaryFolder(t)
   copyFileSync(join(folder, 'root.key'), join(elsewhere, 'root.key'))
   const vault = await startVault(folder, both)
@@ -189,7 +172,7 @@ describe('symbolon keys create-root', () => {
 })
 
 test('what it cannot do it says in one sentence, and changes nothing', async (t) => {
-  const folder = temporaryFolder(t)
+  const { folder } = await preparedVault(t)
   const vault = await startVault(folder)
   t.after(() => vault.stop())
   const run = (...args: string[]) => runSymbolon(['keys', 'rotate', '--data-dir', folder, ...args])
@@ -216,28 +199,25 @@ test('where there is no vault none is made, nor a root key', async (t) => {
   }
 })
 
-interface RootKeyStage {
-  readonly folder: string
+interface RootKeyStage extends PreparedVault {
+  /** The path of the next root key, which does not exist yet. */
   readonly next: string
-  readonly where: Record<string, string>
-  /** A management key. */
-  readonly key: string
+  /** The settings with the current root key and the next. */
+  readonly both: Readonly<Record<string, string>>
 }
 
-/** Sets up a vault without starting a server. */
 async function stage(t: TestContext, store: (typeof STORES)[number]): Promise<RootKeyStage> {
-  const folder = temporaryFolder(t)
-  const where = {
-    SYMBOLON_DATA_DIR: folder,
-    ...(store === 'SQLite' ? {} : { SYMBOLON_DATABASE_URL: await freshDatabase() }),
-  }
-  const { out, err } = await runSymbolon(['init', '--json'], where)
-  assert.equal(err, '')
-  const key = (JSON.parse(out) as { api_key: string }).api_key
-  return { folder, next: join(folder, 'next.key'), where, key }
+  const vault = await preparedVault(t, store)
+  const next = join(vault.folder, 'next.key')
+  return { ...vault, next, both: { ...vault.where, SYMBOLON_ROOT_KEY_NEXT_FILE: next } }
 }
 
-async function rotateRoot(variables: Record<string, string>): ReturnType<typeof runSymbolon> {
+/** Creates a root key as `symbolon keys create-root` does. */
+function createRootKey(file: string): void {
+  writeFileSync(file, Buffer.alloc(32, 8), { mode: 0o600 })
+}
+
+async function rotateRoot(variables: PreparedVault['where']): ReturnType<typeof runSymbolon> {
   return await runSymbolon(['keys', 'rotate', '--root'], variables)
 }
 

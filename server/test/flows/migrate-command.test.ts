@@ -1,13 +1,14 @@
 /** `symbolon migrate` as an operator runs it: resumed, refused, misled. */
 import assert from 'node:assert/strict'
-import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { after, describe, test, type TestContext } from 'node:test'
+import { describe, test, type TestContext } from 'node:test'
 import { AgeIdentity } from '../../src/adapters/age/age-keys.ts'
+import { holdDataFolder } from '../../src/adapters/sqlite/data-folder.ts'
 import { meddlingProxy } from '../kit/postgres/meddling-proxy.ts'
 import { freshDatabase, query } from '../kit/postgres/test-database.ts'
+import { contentOf, preparedVault } from '../kit/prepared-vault.ts'
 import { runSymbolon, startVault, temporaryFolder, type Finished } from '../kit/running-vault.ts'
 
 describe('a data folder that was moved', () => {
@@ -101,11 +102,10 @@ describe('a database that half a vault is in', () => {
 describe('symbolon migrate', () => {
   test('refuses a folder that is being served, and a folder without a vault', async (t) => {
     const { folder, database, move } = await stage(t)
-    const vault = await startVault(folder)
-    t.after(() => vault.stop())
+    const held = holdDataFolder(folder)
+    t.after(() => held.release())
     assertRefused(await move(), /Cannot open \S+: another process is using it/)
     assert.deepEqual(await tablesOf(database), [])
-    await vault.stop()
     const empty = await move({ SYMBOLON_DATA_DIR: join(folder, 'none') })
     assertRefused(empty, /there is no symbolon\.db in it/)
     assert.ok(!existsSync(join(folder, 'none')))
@@ -123,25 +123,26 @@ describe('symbolon migrate', () => {
 
   test('refuses a database with a vault in it, and one of another program', async (t) => {
     const { folder, database, move } = await stage(t)
-    const filled = await freshDatabase()
-    const beside = temporaryFolder(t)
-    await runSymbolon(['init'], { SYMBOLON_DATA_DIR: beside, SYMBOLON_DATABASE_URL: filled })
-    assertRefused(await move({ SYMBOLON_DATABASE_URL: filled }), /it holds a vault already/)
+    const { where } = await preparedVault(t, 'PostgreSQL')
+    const { SYMBOLON_DATABASE_URL: filled } = where
+    const before = stateOf(folder)
+    assertRefused(await move({ SYMBOLON_DATABASE_URL: filled! }), /it holds a vault already/)
     await query(database, 'CREATE TABLE accounts (a integer)')
     assertRefused(await move(), /it has a table accounts that is not ours/)
     assert.deepEqual(await tablesOf(database), ['accounts'])
-    await works(folder)
+    assert.deepEqual(stateOf(folder), before)
   })
 
   test('says so when it reaches no database, and leaves the folder as it is', async (t) => {
     const { folder, move } = await stage(t)
+    const before = stateOf(folder)
     for (const host of ['127.0.0.1', 'localhost']) {
       const address = `postgres://symbolon:hunter2@${host}:9/symbolon`
       const refused = await move({ SYMBOLON_DATABASE_URL: address })
       assertRefused(refused, /Cannot reach the database \(connect ECONNREFUSED/)
       assert.doesNotMatch(refused.err, /hunter2/)
     }
-    await works(folder)
+    assert.deepEqual(stateOf(folder), before)
   })
 
   test('goes on where the connection was lost: before, at, and after a commit', async (t) => {
@@ -197,10 +198,9 @@ describe('symbolon migrate', () => {
 
 type RunMove = (variables?: Record<string, string>) => Promise<Finished>
 
-/** A vault that was set up and never served, made once and copied; and an empty database. */
+/** A vault that was never served, and an empty database. */
 async function stage(t: TestContext) {
-  const folder = temporaryFolder(t)
-  cpSync(await vault, folder, { recursive: true })
+  const { folder } = await preparedVault(t)
   const database = await freshDatabase()
   const move: RunMove = (variables) =>
     runSymbolon(['migrate', '--from', 'sqlite', '--to', 'postgres'], {
@@ -211,13 +211,11 @@ async function stage(t: TestContext) {
   return { folder, database, move }
 }
 
-const vault = (async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'symbolon-vault-'))
-  after(() => rmSync(folder, { recursive: true }))
-  const { status, err } = await runSymbolon(['init', '--data-dir', folder])
-  assert.equal(status, 0, err)
-  return folder
-})()
+/** Returns the names of the files in a data folder that a start looks for, and every row of its database. */
+function stateOf(folder: string): unknown {
+  const files = ['root.key', 'symbolon.db', 'symbolon.moved']
+  return [files.filter((it) => existsSync(join(folder, it))), contentOf(folder)]
+}
 
 /** Cuts the move off when its tenants have arrived. */
 async function interrupt(move: RunMove, database: string): Promise<void> {

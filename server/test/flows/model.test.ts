@@ -4,9 +4,9 @@ import { SEED } from '../kit/seed.ts'
 import { holdToModel } from '../model/run.ts'
 
 for (const [store, sequences] of [
-  ['memory', 150],
-  ['sqlite', 12],
-  ['postgres', 12],
+  ['memory', 80],
+  ['sqlite', 6],
+  ['postgres', 6],
 ] as const) {
   test(`over ${store}, tokens and transactions are what the model says, whatever happens`, async () => {
     await holdToModel(store, { sequences, seed: SEED })

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { SqliteStore } from '../../src/adapters/sqlite/sqlite-store.ts'
 import { freshDatabase, query } from '../kit/postgres/test-database.ts'
+import { preparedVault } from '../kit/prepared-vault.ts'
 import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
 
 const HINT =
@@ -55,12 +56,11 @@ describe('without a vault in the data folder', () => {
 })
 
 test('a vault that exists is served, and init adds tenants to it', async (t) => {
-  const SYMBOLON_DATA_DIR = temporaryFolder(t)
-  const variables = { SYMBOLON_DATA_DIR, SYMBOLON_NO_CREATE: 'on' }
-  assert.equal((await runSymbolon(['init'], { SYMBOLON_DATA_DIR })).status, 0)
+  const { folder, where } = await preparedVault(t)
+  const variables = { ...where, SYMBOLON_NO_CREATE: 'on' }
   const init = await runSymbolon(['init', '--name', 'second'], variables)
   assert.equal(init.status, 0, init.err)
-  const vault = await startVault(SYMBOLON_DATA_DIR, { SYMBOLON_NO_CREATE: 'on' })
+  const vault = await startVault(folder, variables)
   assert.equal((await vault.stop()).status, 0)
 })
 
@@ -116,11 +116,8 @@ describe('with an empty PostgreSQL database', () => {
   })
 
   test('a vault that exists is served', async (t) => {
-    const folder = temporaryFolder(t)
-    const SYMBOLON_DATABASE_URL = await freshDatabase()
-    const variables = { SYMBOLON_DATABASE_URL, SYMBOLON_DATA_DIR: folder }
-    assert.equal((await runSymbolon(['init'], variables)).status, 0)
-    const vault = await startVault(folder, { SYMBOLON_DATABASE_URL, SYMBOLON_NO_CREATE: 'on' })
+    const { folder, where } = await preparedVault(t, 'PostgreSQL')
+    const vault = await startVault(folder, { ...where, SYMBOLON_NO_CREATE: 'on' })
     assert.equal((await vault.stop()).status, 0)
   })
 })

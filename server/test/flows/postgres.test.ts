@@ -6,6 +6,7 @@ import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JsonObject } from '../../src/base/json.ts'
 import { freshDatabase, query } from '../kit/postgres/test-database.ts'
+import { preparedVault } from '../kit/prepared-vault.ts'
 import {
   runSymbolon,
   startVault,
@@ -29,21 +30,17 @@ after(async () => {
   for (const it of endings.toReversed()) await it()
 })
 
-/** The pair of all tests that leave it running. */
+/** Returns the pair that the tests share. */
 function pair(): Promise<Pair> {
-  return (shared ??= pairOf({ after: (ending: () => unknown) => void endings.push(ending) }))
+  return (shared ??= startPair({ after: (ending: () => unknown) => void endings.push(ending) }))
 }
 
 /** Two servers with a data folder each, the same root key, and one database. */
-async function pairOf(t: { after: (ending: () => unknown) => void }): Promise<Pair> {
-  const database = await freshDatabase()
-  const [one, other] = [temporaryFolder(t), temporaryFolder(t)]
-  const SYMBOLON_DATABASE_URL = database
-  const run = (...args: string[]) =>
-    runSymbolon(args, { SYMBOLON_DATABASE_URL, SYMBOLON_DATA_DIR: one })
-  const { out, err } = await run('init', '--json')
-  assert.equal(err, '')
-  const managementKey = (JSON.parse(out) as JsonObject)['api_key'] as string
+async function startPair(t: { after: (ending: () => unknown) => void }): Promise<Pair> {
+  const { folder: one, where, key: managementKey } = await preparedVault(t, 'PostgreSQL')
+  const other = temporaryFolder(t)
+  const SYMBOLON_DATABASE_URL = where['SYMBOLON_DATABASE_URL']!
+  const run = (...args: string[]) => runSymbolon(args, where)
   copyFileSync(join(one, 'root.key'), join(other, 'root.key'))
   const servers = await Promise.all(
     [one, other].map((it) => startVault(it, { SYMBOLON_DATABASE_URL })),
@@ -64,7 +61,13 @@ async function pairOf(t: { after: (ending: () => unknown) => void }): Promise<Pa
     ],
   })
   const key = application.body['key'] as string
-  return { database, servers: servers as [RunningVault, RunningVault], key, managementKey, run }
+  return {
+    database: SYMBOLON_DATABASE_URL,
+    servers: servers as [RunningVault, RunningVault],
+    key,
+    managementKey,
+    run,
+  }
 }
 
 async function call(
@@ -171,12 +174,13 @@ test('a transaction that one server opened goes on at the other', async () => {
 })
 
 test('the audit log that two servers wrote at once is one chain, with checkpoints; and no server takes another root key', async (t) => {
-  const { servers, key, run, database } = await pairOf(t)
+  const { servers, key, run, database } = await pair()
   await Promise.all(
     Array.from({ length: 200 }, (_, n) =>
       call(servers[n % 2]!, key, 'POST', '/tokens', { type: 'token', data: 'x' }),
     ),
   )
+  // The other tests of the pair are above.
   for (const it of servers) assert.equal((await it.stop()).status, 0)
   const { status, out, err } = await run('audit', 'verify', '--json')
   assert.equal(status, 0, out + err)
@@ -204,17 +208,15 @@ test('the audit log that two servers wrote at once is one chain, with checkpoint
 })
 
 test('a data key is replaced by the command, and a start of another server goes on with what was begun', async (t) => {
-  const database = await freshDatabase()
-  const folders = [temporaryFolder(t), temporaryFolder(t)] as const
-  const variables = { SYMBOLON_DATABASE_URL: database, SYMBOLON_DATA_DIR: folders[0] }
-  await runSymbolon(['init'], variables)
-  copyFileSync(join(folders[0], 'root.key'), join(folders[1], 'root.key'))
-  const server = await startVault(folders[0], { SYMBOLON_DATABASE_URL: database })
+  const { folder, where } = await preparedVault(t, 'PostgreSQL')
+  const elsewhere = temporaryFolder(t)
+  copyFileSync(join(folder, 'root.key'), join(elsewhere, 'root.key'))
+  const server = await startVault(folder, where)
   t.after(() => server.stop())
-  const command = runSymbolon(['keys', 'rotate'], variables)
+  const command = runSymbolon(['keys', 'rotate'], where)
   const versions = async (): Promise<number[]> => {
     const asked = "SELECT version FROM tenant_keys WHERE purpose = 'enc' ORDER BY version"
-    return (await query(database, asked)).rows.map((it) => it.version)
+    return (await query(where['SYMBOLON_DATABASE_URL']!, asked)).rows.map((it) => it.version)
   }
   while (!server.printed().includes('"event":"key_rotation",')) await sleep(20)
   assert.deepEqual(await versions(), [1, 2])
@@ -224,47 +226,12 @@ test('a data key is replaced by the command, and a start of another server goes 
   assert.equal(status, 1)
   assert.match(out, /: data key 2, \d+ left/)
 
-  const other = await startVault(folders[1], { SYMBOLON_DATABASE_URL: database })
+  const other = await startVault(elsewhere, { ...where, SYMBOLON_DATA_DIR: elsewhere })
   t.after(() => other.stop())
   // It is ready before it finds the rotation in progress, and a stopping server begins nothing.
   while (!other.printed().includes('"event":"key_rotation",')) await sleep(20)
   await other.stop()
   assert.deepEqual(await versions(), [1, 2])
-})
-
-test('the root key is replaced while a server serves, and the next start needs the new one alone', async (t) => {
-  const database = await freshDatabase()
-  const folder = temporaryFolder(t)
-  const next = join(folder, 'next.key')
-  const variables = { SYMBOLON_DATABASE_URL: database, SYMBOLON_DATA_DIR: folder }
-  const { out } = await runSymbolon(['init', '--json'], variables)
-  const key = (JSON.parse(out) as JsonObject)['api_key'] as string
-  writeFileSync(next, Buffer.alloc(32, 8), { mode: 0o600 })
-  const server = await startVault(folder, {
-    SYMBOLON_DATABASE_URL: database,
-    SYMBOLON_ROOT_KEY_NEXT_FILE: next,
-  })
-  t.after(() => server.stop())
-  const replaced = await runSymbolon(['keys', 'rotate', '--root'], {
-    ...variables,
-    SYMBOLON_ROOT_KEY_NEXT_FILE: next,
-  })
-  assert.deepEqual([replaced.status, replaced.err], [0, ''])
-  assert.match(replaced.out, /in use, 3 keys wrapped anew/)
-  await server.stop()
-  const old = await runSymbolon(['serve'], variables)
-  assert.match(old.err, /root key/)
-  const again = await startVault(folder, {
-    SYMBOLON_DATABASE_URL: database,
-    SYMBOLON_ROOT_KEY_FILE: next,
-  })
-  t.after(() => again.stop())
-  const made = await call(again, key, 'POST', '/applications', {
-    name: 'a',
-    type: 'private',
-    permissions: ['token:create'],
-  })
-  assert.equal(made.status, 201)
 })
 
 test('a backup is refused: a data folder from before is not what is in use', async (t) => {

@@ -18,8 +18,8 @@ for (const level of REACTOR_LEVELS) {
       const options = { seed: SEED, gapsMs: [0], reactors: 3 }
       // Most kinds at one level: the others differ in the walls alone.
       const tally = await (level === 'jail'
-        ? reactorRuns(make, { ...options, count: 36, togetherMax: 0 })
-        : reactorRuns(make, { ...options, count: 6, togetherMax: 2 }))
+        ? reactorRuns(make, { ...options, count: 18, togetherMax: 0 })
+        : reactorRuns(make, { ...options, count: 3, togetherMax: 2 }))
       assert.ok(tally.ended > 0 && tally.kept > 0, JSON.stringify(tally))
     })
   })
@@ -53,6 +53,6 @@ describe('POST /reactors/{id}/react', () => {
       const { id } = await call('/reactors', service.managementKey, reactor)
       return (args: JsonObject) => call(`/reactors/${id as string}/react`, key, { args })
     }
-    await reactorRuns(make, { count: 6, seed: SEED, gapsMs: [0, 50], togetherMax: 2, reactors: 3 })
+    await reactorRuns(make, { count: 3, seed: SEED, gapsMs: [0, 50], togetherMax: 2, reactors: 3 })
   })
 })

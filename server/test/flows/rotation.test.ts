@@ -6,7 +6,7 @@ import { SEED } from '../kit/seed.ts'
 import { rotateUnderLoad, type RotationTally } from '../rotation/run.ts'
 
 const ABOUT = {
-  tokens: 3_000,
+  tokens: 500,
   kills: 2,
   seed: SEED,
   callers: 4,

@@ -10,6 +10,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { SHUTDOWN_MS_MAX } from '../../src/base/limits.ts'
+import { readConfig } from '../../src/config.ts'
+import { contentOf, preparedVault } from '../kit/prepared-vault.ts'
 import { lacksIpv6 } from '../kit/programs.ts'
 import { filesIn, runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
 
@@ -80,7 +82,7 @@ describe('symbolon init', () => {
   })
 })
 
-describe('symbolon serve', () => {
+describe('symbolon serve', { concurrency: 2 }, () => {
   test('makes the data folder, the root key and a tenant on the first start, and shows the key once', async (t) => {
     const folder = join(temporaryFolder(t), 'deeper', 'data')
     const first = await startVault(folder)
@@ -134,31 +136,6 @@ describe('symbolon serve', () => {
       ],
       [
         [],
-        { SYMBOLON_TOKEN_PRIVACY: 'yes' },
-        "SYMBOLON_TOKEN_PRIVACY is 'yes', but must be on or off.",
-      ],
-      [
-        [],
-        { SYMBOLON_EGRESS_ALLOW: 'ok.example, 10.1.2.3/8,*.b.example:99999' },
-        "SYMBOLON_EGRESS_ALLOW is 'ok.example, 10.1.2.3/8,*.b.example:99999' (see '10.1.2.3/8', '*.b.example:99999'), but must be a comma-separated list of addresses, CIDRs and host names, each with an optional port, such as 127.0.0.1:9001, 10.0.0.0/8 and *.internal.example.",
-      ],
-      [
-        [],
-        { SYMBOLON_PUBLIC_URL: 'https://vault.example/path' },
-        "SYMBOLON_PUBLIC_URL is 'https://vault.example/path', but must be unset, or an http or https URL without a path such as https://vault.example.",
-      ],
-      [
-        [],
-        { SYMBOLON_TRUSTED_PROXIES: '10.0.0.5, 10.1.2.3/8,proxy.example' },
-        "SYMBOLON_TRUSTED_PROXIES is '10.0.0.5, 10.1.2.3/8,proxy.example' (see '10.1.2.3/8', 'proxy.example'), but must be a comma-separated list of addresses and CIDRs such as 10.0.0.5 and 10.1.0.0/16.",
-      ],
-      [
-        [],
-        { SYMBOLON_REACTOR_PACKAGES: 'lodash,@a/b, ../c,d/e' },
-        "SYMBOLON_REACTOR_PACKAGES is 'lodash,@a/b, ../c,d/e' (see '../c', 'd/e'), but must be a comma-separated list of names of packages such as stripe and @adyen/api-library.",
-      ],
-      [
-        [],
         { SYMBOLON_EXTRA_CA_FILE: '/dev/null' },
         "SYMBOLON_EXTRA_CA_FILE is '/dev/null', but must be a PEM file of certificates: it is no regular file.",
       ],
@@ -192,6 +169,32 @@ describe('symbolon serve', () => {
       assert.equal(err, `symbolon serve: ${said}\n`)
     }
     assert.deepEqual(readdirSync(folder), [], 'nothing was made before the settings were read')
+    // The start prints what reading the settings throws.
+    const values: [variables: Record<string, string>, said: string][] = [
+      [
+        { SYMBOLON_TOKEN_PRIVACY: 'yes' },
+        "SYMBOLON_TOKEN_PRIVACY is 'yes', but must be on or off.",
+      ],
+      [
+        { SYMBOLON_EGRESS_ALLOW: 'ok.example, 10.1.2.3/8,*.b.example:99999' },
+        "SYMBOLON_EGRESS_ALLOW is 'ok.example, 10.1.2.3/8,*.b.example:99999' (see '10.1.2.3/8', '*.b.example:99999'), but must be a comma-separated list of addresses, CIDRs and host names, each with an optional port, such as 127.0.0.1:9001, 10.0.0.0/8 and *.internal.example.",
+      ],
+      [
+        { SYMBOLON_PUBLIC_URL: 'https://vault.example/path' },
+        "SYMBOLON_PUBLIC_URL is 'https://vault.example/path', but must be unset, or an http or https URL without a path such as https://vault.example.",
+      ],
+      [
+        { SYMBOLON_TRUSTED_PROXIES: '10.0.0.5, 10.1.2.3/8,proxy.example' },
+        "SYMBOLON_TRUSTED_PROXIES is '10.0.0.5, 10.1.2.3/8,proxy.example' (see '10.1.2.3/8', 'proxy.example'), but must be a comma-separated list of addresses and CIDRs such as 10.0.0.5 and 10.1.0.0/16.",
+      ],
+      [
+        { SYMBOLON_REACTOR_PACKAGES: 'lodash,@a/b, ../c,d/e' },
+        "SYMBOLON_REACTOR_PACKAGES is 'lodash,@a/b, ../c,d/e' (see '../c', 'd/e'), but must be a comma-separated list of names of packages such as stripe and @adyen/api-library.",
+      ],
+    ]
+    for (const [variables, message] of values) {
+      assert.throws(() => readConfig({}, variables), { message })
+    }
   })
 
   test('makes nothing where it cannot listen, and says so', { skip: lacksIpv6() }, async (t) => {
@@ -287,8 +290,7 @@ describe('symbolon serve', () => {
   })
 
   test('refuses another root key than the one the data was sealed under, and changes nothing', async (t) => {
-    const folder = temporaryFolder(t)
-    await (await startVault(folder)).stop()
+    const { folder } = await preparedVault(t)
     const before = contentOf(folder)
     const other = join(temporaryFolder(t), 'root.key')
     writeFileSync(other, Buffer.alloc(32, 7), { mode: 0o600 })
@@ -300,8 +302,7 @@ describe('symbolon serve', () => {
   })
 
   test('makes no new root key when the one of existing data is missing', async (t) => {
-    const folder = temporaryFolder(t)
-    await (await startVault(folder)).stop()
+    const { folder } = await preparedVault(t)
     const missing = join(temporaryFolder(t), 'root.key')
     const variables = { SYMBOLON_DATA_DIR: folder, SYMBOLON_ROOT_KEY_FILE: missing }
     const { status, err } = await runSymbolon(['serve', '--port', '0'], variables)
@@ -311,8 +312,7 @@ describe('symbolon serve', () => {
   })
 
   test('refuses a root key that others may read, and says what to do', async (t) => {
-    const folder = temporaryFolder(t)
-    await (await startVault(folder)).stop()
+    const { folder } = await preparedVault(t)
     chmodSync(join(folder, 'root.key'), 0o644)
     const { status, err } = await runSymbolon(['serve', '--port', '0', '--data-dir', folder])
     assert.equal(status, 1)
@@ -432,14 +432,3 @@ test('help says what can be set, and --help behind a command says it of that com
     assert.match(one.out, /^ {2}--data-dir /m)
   }
 })
-
-/** Every row of every table. */
-function contentOf(folder: string): Record<string, unknown[]> {
-  const db = new DatabaseSync(join(folder, 'symbolon.db'), { readOnly: true })
-  const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all()
-  const content = Object.fromEntries(
-    tables.map(({ name }) => [name, db.prepare(`SELECT * FROM "${String(name)}"`).all()]),
-  )
-  db.close()
-  return content
-}

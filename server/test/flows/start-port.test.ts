@@ -6,10 +6,11 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
-import { setImmediate as turn } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { holdDataFolder } from '../../src/adapters/sqlite/data-folder.ts'
 import { freshDatabase, query } from '../kit/postgres/test-database.ts'
+import { preparedVault } from '../kit/prepared-vault.ts'
 import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
 
 /** A loopback address that no other process uses: ports of 127.0.0.1 change hands all the time. */
@@ -19,7 +20,7 @@ const LISTEN = { SYMBOLON_HOST, SYMBOLON_PORT }
 
 describe('a start that fails accepts no connection', () => {
   test('with another root key than that of the data', async (t) => {
-    const folder = await madeVault(t)
+    const { folder } = await preparedVault(t)
     const other = join(temporaryFolder(t), 'root.key')
     writeFileSync(other, Buffer.alloc(32, 7), { mode: 0o600 })
     const variables = { SYMBOLON_DATA_DIR: folder, SYMBOLON_ROOT_KEY_FILE: other }
@@ -27,14 +28,14 @@ describe('a start that fails accepts no connection', () => {
   })
 
   test('in a data folder that another process holds', async (t) => {
-    const folder = await madeVault(t)
+    const { folder } = await preparedVault(t)
     const held = holdDataFolder(folder)
     t.after(() => held.release())
     await assertClosedThroughout({ SYMBOLON_DATA_DIR: folder }, /another process is using it/)
   })
 
   test('with a database that cannot be migrated, on SQLite', async (t) => {
-    const folder = await madeVault(t)
+    const { folder } = await preparedVault(t)
     const db = new DatabaseSync(join(folder, 'symbolon.db'))
     db.exec('PRAGMA user_version = 1000')
     db.close()
@@ -42,14 +43,9 @@ describe('a start that fails accepts no connection', () => {
   })
 
   test('with a database that cannot be migrated, on PostgreSQL', async (t) => {
-    const folder = temporaryFolder(t)
-    const variables = {
-      SYMBOLON_DATA_DIR: folder,
-      SYMBOLON_DATABASE_URL: await freshDatabase(),
-    }
-    assert.equal((await runSymbolon(['init'], variables)).status, 0)
-    await query(variables.SYMBOLON_DATABASE_URL, 'UPDATE schema_version SET version = 1000')
-    await assertClosedThroughout(variables, /start the newer program/)
+    const { where } = await preparedVault(t, 'PostgreSQL')
+    await query(where['SYMBOLON_DATABASE_URL']!, 'UPDATE schema_version SET version = 1000')
+    await assertClosedThroughout(where, /start the newer program/)
   })
 
   test('without a vault, with SYMBOLON_NO_CREATE', async (t) => {
@@ -86,7 +82,7 @@ describe('while a start takes long, connections are refused', () => {
     await migrating.query('SELECT pg_advisory_xact_lock($1)', [0x73796d62])
     const starting = startVault(temporaryFolder(t), { ...LISTEN, SYMBOLON_DATABASE_URL })
     const waiting = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
-    while ((await migrating.query(waiting)).rowCount === 0) await turn()
+    while ((await migrating.query(waiting)).rowCount === 0) await sleep(5)
     for (let look = 0; look < 50; look++) assert.equal(await outcomeOfConnecting(), 'refused')
     await migrating.query('ROLLBACK')
     const vault = await starting
@@ -111,12 +107,6 @@ test('from the first connection that is accepted, every request succeeds, on the
 
 const REFUSED = new Set(['refused'])
 
-async function madeVault(t: Parameters<typeof temporaryFolder>[0]): Promise<string> {
-  const folder = temporaryFolder(t)
-  assert.equal((await runSymbolon(['init', '--data-dir', folder])).status, 0)
-  return folder
-}
-
 /** Starts the service, which must fail with this message, and connects repeatedly until it has ended. */
 async function assertClosedThroughout(
   variables: Record<string, string>,
@@ -132,14 +122,14 @@ async function assertClosedThroughout(
 
 type Outcome = 'refused' | 'broken off' | number
 
-/** Connects repeatedly, one connection at a time. */
+/** Connects every millisecond, one connection at a time. */
 function watchPort(): { readonly stop: () => Promise<Outcome[]> } {
   const stopping = new AbortController()
   const outcomes: Outcome[] = []
   const watching = (async () => {
     while (!stopping.signal.aborted) {
       outcomes.push(await outcomeOfConnecting())
-      await turn()
+      await sleep(1)
     }
   })()
   return {

@@ -42,7 +42,8 @@ async function killed(own: ServersOptions): Promise<TwoServersResult> {
   const folder = mkdtempSync(path.join(tmpdir(), 'symbolon-two-servers-'))
   try {
     const options = { folder, database: await freshDatabase(), seed: SEED, ...own }
-    return await runTwoServers({ ...options, minutes: 5, patient: false, onKill: () => {} })
+    const limits = { minutes: 5, lifeJobsMax: 12, patient: false }
+    return await runTwoServers({ ...options, ...limits, onKill: () => {} })
   } finally {
     rmSync(folder, { recursive: true })
   }

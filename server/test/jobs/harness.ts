@@ -20,6 +20,8 @@ export interface JobHarnessOptions {
   /** Empty; holds the vault. */
   readonly folder: string
   readonly kills: number
+  /** Approximate number of jobs per life of a vault: all must run in the end, and a slow machine lags. */
+  readonly lifeJobsMax: number
   readonly seed: number
   readonly weakness: JobWeakness | null
   /** Whether the load so far is enough to draw a conclusion from; otherwise the program is killed more often than `kills`. */
@@ -65,16 +67,17 @@ class JobHarness {
 
   async run(): Promise<JobResult> {
     const begun = performance.now()
-    const { kills, onKill } = this.#options
+    const { kills, lifeJobsMax, onKill } = this.#options
     const callers = this.#callers
-    await this.#setUp()
+    let vault = await this.#start()
+    await callers.setUp(vault.url, managementKeyIn(vault))
     let kill = 0
     while (kill < kills || !this.#isEnough()) {
       kill++
-      const vault = await this.#start()
-      let more = LIFE_JOBS_MAX
+      const { url } = vault
+      let more = lifeJobsMax
       const load = callers.load(
-        () => vault.url,
+        () => url,
         (answered) => answered && more-- > 0,
       )
       await untilKill(this.#receiver, this.#dice)
@@ -83,8 +86,8 @@ class JobHarness {
       await load
       if (this.#options.weakness === 'forgetful') this.#forget()
       onKill(kill, callers.accepted.size)
+      vault = await this.#start()
     }
-    const vault = await this.#start()
     try {
       await callers.askAgain(vault.url)
       await this.#quiet()
@@ -94,12 +97,6 @@ class JobHarness {
     } finally {
       await vault.stop()
     }
-  }
-
-  async #setUp(): Promise<void> {
-    const vault = await this.#start()
-    await this.#callers.setUp(vault.url, /api_key\s+(key_\w+)/.exec(vault.greeting)![1]!)
-    await vault.stop()
   }
 
   async #start(): Promise<RunningVault> {
@@ -136,6 +133,11 @@ export function isToRun(row: { readonly stage?: unknown }): boolean {
   return row.stage === 'run'
 }
 
+/** Returns the management key that a vault prints on its first start. */
+export function managementKeyIn({ greeting }: Pick<RunningVault, 'greeting'>): string {
+  return /api_key\s+(key_\w+)/.exec(greeting)![1]!
+}
+
 /** Settings that let a vault's code and callbacks reach the receiver at `port`. */
 export function settingsFor(port: number): Record<string, string> {
   return {
@@ -170,8 +172,6 @@ export async function seenBy(callers: Callers, receiver: CallbackReceiver, url: 
 }
 
 const KILL_EVENTS_MAX = 12
-/** Approximate number of jobs per life of a vault: all must run in the end, and a slow machine lags. */
-const LIFE_JOBS_MAX = 60
 const KILL_PAUSE_MS_MAX = 60
 const KILL_MS_MAX = 5_000
 const LOOK_MS = 100

@@ -30,6 +30,7 @@ const seed = Number(values.seed)
 const result = await runJobs({
   folder,
   kills: Number(values.kills),
+  lifeJobsMax: 60,
   seed,
   weakness,
   onKill: (kill, accepted) => {

@@ -39,6 +39,7 @@ export const MAKE_ONE_SERVER: Readonly<Record<string, OneServerReason>> = {
   'test/damage/each-kind.ts': 'a data folder is looked into',
   'test/doctor/data-folder.test.ts': 'a data folder is looked into',
   'test/doctor/database.test.ts': 'a data folder is looked into',
+  'test/doctor/doctor-stage.ts': 'a data folder is looked into',
   'test/doctor/healthy.test.ts': 'a data folder is looked into',
   'test/doctor/postgres.test.ts': 'a data folder is looked into',
   'test/doctor/settings.test.ts': 'a data folder is looked into',

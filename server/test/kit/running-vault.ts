@@ -1,13 +1,24 @@
 /** The `symbolon` program as an operator runs it: in a separate process and folder, with real sockets. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { bareEnvironment } from './environment.ts'
 
 const PROGRAM = programOf(fileURLToPath(new URL('../../..', import.meta.url)))
+
+/** Flags and variables without which the program would start itself again with them, which costs as much as a short command. */
+const NODE_FLAGS = JSON.parse(
+  readFileSync(new URL('../../bin/node-flags.json', import.meta.url), 'utf8'),
+) as string[]
+const NODE_VARIABLES = {
+  MALLOC_ARENA_MAX: '2',
+  NODE_COMPILE_CACHE: fileURLToPath(
+    new URL('../../../node_modules/.cache/symbolon', import.meta.url),
+  ),
+}
 
 export interface Finished {
   readonly status: number | null
@@ -92,10 +103,10 @@ function start(
   cwd?: string,
   program = PROGRAM,
 ): ChildProcess {
-  return spawn(process.execPath, [program, ...args], {
+  return spawn(process.execPath, [...NODE_FLAGS, program, ...args], {
     ...(cwd === undefined ? {} : { cwd }),
     // Port 0, so that concurrent vaults never want the same port.
-    env: { ...bareEnvironment(), SYMBOLON_PORT: '0', ...variables },
+    env: { ...bareEnvironment(), ...NODE_VARIABLES, SYMBOLON_PORT: '0', ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
 }

@@ -39,7 +39,7 @@ export interface OutageOptions {
   readonly backMsMax: number
   /** Defect injected into the store, to check that the harness detects it. */
   readonly weakness: Weakness | null
-  /** Whether to stop once a fault is found. */
+  /** Whether to stop once a fault is found, without settling what is in doubt. */
   readonly stopAtFault: boolean
   /** Whether the load so far is enough to draw a conclusion from; otherwise there are more rounds than `downfalls`. */
   readonly enough?: (counted: OperationCounts) => boolean
@@ -68,6 +68,7 @@ export interface OutageTally {
 
 export interface OutageResult extends OutageTally, OperationCounts {
   readonly seconds: number
+  /** As in the crash harness: 0 if it stopped at a fault. */
   readonly untoldTokens: number
   readonly visibleTokens: number
   readonly faults: Readonly<Record<OutageFault, number>>
@@ -140,13 +141,13 @@ class OutageHarness {
 
   async run(): Promise<OutageResult> {
     const begun = performance.now()
-    const { downfalls, allEvery, stopAtFault, onRound } = this.#options
+    const { downfalls, allEvery, onRound } = this.#options
     for (let round = 1; round <= downfalls || !this.#isEnough(); round++) {
       await this.#round(round, round % allEvery === 0)
       onRound(round, this.#tally)
-      if (stopAtFault && !this.#verdict.innocent) break
+      if (this.#isOver) break
     }
-    const counted = await this.#settleAll()
+    const counted = this.#isOver ? this.#countUnsettled() : await this.#settleAll()
     this.#client.close()
     return {
       ...this.#tally,
@@ -155,6 +156,15 @@ class OutageHarness {
       faults: { ...this.#verdict.counts, ...this.#own },
       stories: [...this.#verdict.stories, ...this.#stories],
     }
+  }
+
+  get #isOver(): boolean {
+    return this.#options.stopAtFault && !this.#verdict.innocent
+  }
+
+  #countUnsettled() {
+    this.#ledger.close()
+    return { ...countOf(this.#ledger.entries), untoldTokens: 0, visibleTokens: 0 }
   }
 
   #isEnough(): boolean {

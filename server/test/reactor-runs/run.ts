@@ -37,22 +37,30 @@ export interface ReactorRunsTally {
   kept: number
 }
 
-/** Shuffled by the seed, so that a few runs do not always cover the same leftovers. */
-const all = (seed: number) =>
-  KINDS.map((it, part) => ({ ...it, at: diceOf(seed, -1 - part)() })).toSorted(
-    (a, b) => a.at - b.at,
-  )
-
 interface Kind {
   readonly name: string
   readonly code: string
   readonly ends: boolean
 }
 
-const KINDS: readonly Kind[] = [
-  ...Object.entries(LEFTOVERS).map(([name, code]) => ({ name, code, ends: true })),
-  ...Object.entries(TIDY).map(([name, code]) => ({ name, code, ends: false })),
-]
+const ENDING: readonly Kind[] = Object.entries(LEFTOVERS).map(([name, code]) => {
+  return { name, code, ends: true }
+})
+const KEPT: readonly Kind[] = Object.entries(TIDY).map(([name, code]) => {
+  return { name, code, ends: false }
+})
+
+/** Returns all kinds, shuffled by the seed and mixed evenly, so that the first few have some of each. */
+function shuffledKinds(seed: number): Kind[] {
+  let part = 0
+  const shuffled = (kinds: readonly Kind[]) =>
+    kinds
+      .map((kind) => ({ kind, at: diceOf(seed, --part)() }))
+      .toSorted((a, b) => a.at - b.at)
+      .map(({ kind }, rank) => ({ kind, at: rank / kinds.length }))
+  const mixed = [...shuffled(ENDING), ...shuffled(KEPT)].toSorted((a, b) => a.at - b.at)
+  return mixed.map(({ kind }) => kind)
+}
 
 /** A run that leaves something. */
 interface LeavingRun extends Kind {
@@ -64,7 +72,7 @@ export async function reactorRuns(
   make: MakeReactor,
   options: ReactorRunsOptions,
 ): Promise<ReactorRunsTally> {
-  const kinds = all(options.seed)
+  const kinds = shuffledKinds(options.seed)
   const parts = Array.from({ length: options.count }, (_, number) => ({
     number,
     ...kinds[number % kinds.length]!,

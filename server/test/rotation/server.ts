@@ -5,6 +5,7 @@
  * as it rotates; `rotated` at the end. A rotation that was begun goes on by itself; a new one is begun at SIGUSR2.
  */
 import type { AddressInfo } from 'node:net'
+import { flushCompileCache } from 'node:module'
 import { join } from 'node:path'
 import { setUp } from '../../src/access/set-up.ts'
 import { createApp } from '../../src/app.ts'
@@ -72,6 +73,8 @@ async function serve(options: RotatingServerOptions): Promise<void> {
   )
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo
+  // Node would write it at an exit, and this process is killed.
+  flushCompileCache()
   const unfinished = await unfinishedRotations(world)
   const begun = made === null ? {} : { key: made.apiKey, samples: samples! }
   say({ port, unfinished: unfinished.length, ...begun })

@@ -7,10 +7,10 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { diceOf, type Dice } from '../../crash/dice.ts'
 import { PostgresDatabase } from '../../crash/postgres-database.ts'
-import type { JsonObject } from '../../src/base/json.ts'
 import { Callers } from '../jobs/callers.ts'
 import {
   isToRun,
+  managementKeyIn,
   seenBy,
   settingsFor,
   until,
@@ -21,7 +21,7 @@ import {
 } from '../jobs/harness.ts'
 import { judge } from '../jobs/judge.ts'
 import { CallbackReceiver } from '../jobs/receiver.ts'
-import { runSymbolon, startVault, type RunningVault } from '../kit/running-vault.ts'
+import { startVault, type RunningVault } from '../kit/running-vault.ts'
 
 export interface TwoServersOptions {
   /** Empty; holds a folder for each server. */
@@ -31,6 +31,8 @@ export interface TwoServersOptions {
   readonly kills: number
   /** After which there are no more kills, however many there were, if the load was `enough`. */
   readonly minutes: number
+  /** Number of jobs after a kill, until the next one. */
+  readonly lifeJobsMax: number
   readonly seed: number
   readonly weakness: JobWeakness | null
   /** Whether the load so far is enough to draw a conclusion from; otherwise there are more kills than `kills`. */
@@ -71,6 +73,7 @@ class TwoServersHarness {
   #turn = 0
   #forgotten = 0
   #loading = false
+  #jobsLeft: number
 
   constructor(
     options: TwoServersOptions,
@@ -79,6 +82,7 @@ class TwoServersHarness {
     database: PostgresDatabase,
   ) {
     this.#options = options
+    this.#jobsLeft = options.lifeJobsMax
     this.#receiver = receiver
     this.#database = database
     this.#dice = diceOf(options.seed, 0)
@@ -108,7 +112,7 @@ class TwoServersHarness {
       const leftClaims = await this.#leftClaims()
       if (!patient) await this.#endClaims()
       await until(async () => (await this.#count('true')) === 0)
-      const seen = await seenBy(callers, this.#receiver, this.#servers[1]!.url)
+      const seen = await seenBy(callers, this.#receiver, this.#servers[0]!.url)
       const seconds = Math.round((performance.now() - begun) / 1000)
       return { kills, seconds, leftClaims, ...judge(seen) }
     } finally {
@@ -123,19 +127,22 @@ class TwoServersHarness {
 
   async #setUp(): Promise<void> {
     for (const n of [0, 1]) mkdirSync(this.#folder(n), { recursive: true, mode: 0o700 })
-    const variables = { ...this.#variables, SYMBOLON_DATA_DIR: this.#folder(0) }
-    const { out, err } = await runSymbolon(['init', '--json'], variables)
-    if (err !== '') throw new Error(`Cannot set up: ${err}`)
+    const first = await this.#start(0)
+    this.#servers.push(first)
     copyFileSync(join(this.#folder(0), 'root.key'), join(this.#folder(1), 'root.key'))
-    this.#servers.push(...(await Promise.all([0, 1].map((n) => this.#start(n)))))
-    const { api_key: managementKey } = JSON.parse(out) as JsonObject
-    await this.#callers.setUp(this.#servers[0]!.url, managementKey as string)
+    this.#servers.push(await this.#start(1))
+    await this.#callers.setUp(first.url, managementKeyIn(first))
   }
 
   /** Callers wait for the servers now and then: who invokes is quicker than who runs. */
   async #goesOn(): Promise<boolean> {
-    while (this.#loading && (await this.#count('NOT claimed')) > WAITING_MAX) await sleep(LOOK_MS)
+    while (this.#loading && (await this.#areToWait())) await sleep(LOOK_MS)
+    this.#jobsLeft--
     return this.#loading
+  }
+
+  async #areToWait(): Promise<boolean> {
+    return this.#jobsLeft <= 0 || (await this.#count('NOT claimed')) > WAITING_MAX
   }
 
   /** One of the two, which is there again before the next one. */
@@ -144,6 +151,7 @@ class TwoServersHarness {
     const n = this.#dice() < 0.5 ? 0 : 1
     await this.#servers[n]!.stop('SIGKILL')
     this.#receiver.kill = kill
+    this.#jobsLeft = this.#options.lifeJobsMax
     if (this.#options.weakness === 'forgetful') {
       const sql = `DELETE FROM jobs WHERE ${UNFINISHED} RETURNING stage`
       this.#forgotten += (await this.#database.ask<{ stage: string }>(sql)).filter(isToRun).length
@@ -172,15 +180,14 @@ class TwoServersHarness {
     return (await this.#database.ask<{ count: number }>(sql))[0]!.count
   }
 
-  /** Ends all claims while no server runs, as if their time had passed. */
+  /** Ends all claims while no server runs, as if their time had passed. One server does what is left. */
   async #endClaims(): Promise<void> {
-    for (const it of this.#servers) await it.stop()
+    await Promise.all(this.#servers.map((it) => it.stop()))
     await this.#database.ask(`UPDATE jobs SET due_at = 0 WHERE ${UNFINISHED}`)
-    const servers = await Promise.all([0, 1].map((n) => this.#start(n)))
-    this.#servers.splice(0, 2, ...servers)
+    this.#servers[0] = await this.#start(0)
   }
 }
 
 const WAITING_MAX = 8
-const LOOK_MS = 50
+const LOOK_MS = 100
 const UNFINISHED = "stage IN ('run', 'deliver')"

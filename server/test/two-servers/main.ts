@@ -37,6 +37,7 @@ try {
     folder,
     database: cluster.url,
     kills: Number(values.kills),
+    lifeJobsMax: Infinity,
     minutes: Number(values.minutes),
     seed,
     weakness,

@@ -30,12 +30,16 @@ async function findCluster(): Promise<string> {
   return url
 }
 
-/** Returns the address of a new empty database, which is dropped after the tests of the file. */
-export async function freshDatabase(): Promise<string> {
+/**
+ * Returns the address of a new database, which is dropped after the tests of the file: empty, or a copy of the one at
+ * `original`, which must have no connections.
+ */
+export async function freshDatabase(original?: string): Promise<string> {
   const url = await clusterUrl()
   // Process ids repeat, and a killed run leaves its databases on an external server.
   const name = `symbolon_${randomBytes(8).toString('hex')}`
-  await query(url, `CREATE DATABASE ${name} STRATEGY = FILE_COPY`)
+  const template = original === undefined ? '' : `TEMPLATE ${new URL(original).pathname.slice(1)}`
+  await query(url, `CREATE DATABASE ${name} ${template} STRATEGY = FILE_COPY`)
   atTheEnd(() => query(url, `DROP DATABASE ${name} WITH (FORCE)`))
   const address = new URL(url)
   address.pathname = `/${name}`
