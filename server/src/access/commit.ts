@@ -33,7 +33,7 @@ export async function commit(
   answer?: Answer,
   replayAnswer = answer,
 ): Promise<Conflict | null> {
-  const { replay, tenantId, decisions, transactionId } = context
+  const { replay, tenantId, decisions, transactionId, keys } = context
   const remember = replayAnswer !== undefined && replay !== null && !replay.remembered
   const enlisted = transactionId !== undefined && changes.length > 0
   const now = world.clock.now()
@@ -43,7 +43,7 @@ export async function commit(
   const events = auditEventsOf(context, now, pending, enlisted ? [] : changes)
   const all = [...changes]
   if (enlisted) {
-    all.unshift({ kind: 'enlist', transactionId, now })
+    all.unshift({ kind: 'enlist', transactionId, keys, now })
     all.push({
       kind: 'park-audit-events',
       transactionId,
