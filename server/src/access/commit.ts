@@ -37,7 +37,7 @@ export async function commit(
   answer?: Answer,
   replayAnswer = answer,
 ): Promise<Conflict | null> {
-  const { replay, tenantId, decisions, transactionId } = context
+  const { replay, tenantId, decisions, transactionId, keys } = context
   const checking = changes.length > 0 ? requireSameRights(context) : undefined
   if (checking !== undefined) await checking
   const remember = replayAnswer !== undefined && replay !== null && !replay.remembered
@@ -49,7 +49,7 @@ export async function commit(
   const events = auditEventsOf(context, now, pending, enlisted ? [] : changes)
   const all = [...changes]
   if (enlisted) {
-    all.unshift({ kind: 'enlist', transactionId, now })
+    all.unshift({ kind: 'enlist', transactionId, keys, now })
     all.push({
       kind: 'park-audit-events',
       transactionId,

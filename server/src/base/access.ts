@@ -82,6 +82,13 @@ export interface Rights {
   readonly rules: readonly Rule[]
 }
 
+/** A key that lends its rights to what is done with it. */
+export interface KeyReference {
+  readonly applicationId: string
+  /** Null for the application itself, whatever keys it has. */
+  readonly keyId: string | null
+}
+
 /** The application of a key, or of its session, as cached between requests. */
 export interface Principal extends Rights {
   readonly tenantId: string
@@ -90,6 +97,11 @@ export interface Principal extends Rights {
   readonly applicationId: string
   /** For a session, its own id. */
   readonly keyId: string
+  /**
+   * The keys its rights rest on: its own; for a session, the keys that opened and authorized it; for an ephemeral key, its
+   * application. Once one of them is revoked, the principal's jobs do not start, and its uncommitted changes cannot be committed.
+   */
+  readonly keys: readonly KeyReference[]
   /**
    * The upper bound of a session's rights: the current rights of the application that authorized it. Null for all other
    * principals.

@@ -93,6 +93,11 @@ export const REFUSALS = {
   },
   transaction_committed: { status: 409, detail: 'The transaction is committed.' },
   transaction_rolled_back: { status: 409, detail: 'The transaction is rolled back.' },
+  transaction_revoked: {
+    status: 409,
+    detail:
+      'A key that made changes in the transaction no longer works: roll the transaction back.',
+  },
   transaction_expired: { status: 409, detail: 'The transaction is expired.' },
   token_id_taken: { status: 409, detail: 'A token with this id already exists.' },
   session_authorized: { status: 409, detail: 'The session is already authorized.' },

@@ -1,6 +1,7 @@
 /** Helpers that the parts of the store contract share: numbered entities and changes of them. */
 import assert from 'node:assert/strict'
 import { after, type TestContext } from 'node:test'
+import type { KeyReference } from '../base/access.ts'
 import { IDEMPOTENCY_LIFETIME_MS } from '../base/limits.ts'
 import type { StoredJob } from './jobs.ts'
 import type { WrappedTenantKey } from './keyring.ts'
@@ -128,9 +129,9 @@ export function begin(n: number): Change {
   return { kind: 'open-transaction', transaction: transaction(n) }
 }
 
-/** Makes a commit part of the transaction `n`. */
-export function enlist(n: number, now = NOW): Change {
-  return { kind: 'enlist', transactionId: uuid(n), now }
+/** Makes a commit part of the transaction `n`, written with `keys`. */
+export function enlist(n: number, now = NOW, keys: readonly KeyReference[] = []): Change {
+  return { kind: 'enlist', transactionId: uuid(n), keys, now }
 }
 
 export function end(n: number, as: 'committed' | 'rolled_back' | 'expired', now = NOW): Change {

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { CVC_LIFETIME_MS, JOB_RESULT_MS } from '../../src/base/limits.ts'
 import { isUuid } from '../../src/base/id.ts'
 import type { JsonObject } from '../../src/base/json.ts'
-import { openResult } from '../../src/reactors/jobs/job-state.ts'
+import { openJobState, openResult, sealJobState } from '../../src/reactors/jobs/job-state.ts'
 import { callbackStage, RECEIVER, type CallbackStage } from '../kit/callback-stage.ts'
 import { threw } from '../kit/still-runner.ts'
 
@@ -126,6 +126,41 @@ describe('POST /reactors/{id}/react-async', () => {
       const keys = await vault.world.keyring.open(vault.tenantId)
       assert.equal(openResult(keys, job!).status, status)
       assert.equal(job!.reactorId, id)
+    }
+  })
+
+  test('is run for a session whose keys were not stored, by an earlier version, as it would have been', async () => {
+    for (const earlier of [true, false]) {
+      const stage = await callbackStage()
+      const { vault, work } = stage
+      const permissions = ['reactor:invoke']
+      const by = { key: vault.managementKey }
+      const body = { name: 'browser', type: 'public', permissions: ['token:create'] }
+      const browser = (await vault.call('POST', '/applications', { ...by, body })).json()
+      const opened = (
+        await vault.call('POST', '/sessions', { key: browser['key'] as string })
+      ).json()
+      const grantor = await vault.keyFor({ permissions })
+      const given = { key: grantor, body: { nonce: opened['nonce']!, permissions } }
+      assert.equal((await vault.call('POST', '/sessions/authorize', given)).status, 200)
+      const path = await begin({ ...stage, key: opened['session_key'] as string })
+      const { jobs } = vault.world.store
+      const find = async () => (await jobs.find(vault.tenantId, path.split('/').at(-1)!))!
+      const keys = await vault.world.keyring.open(vault.tenantId)
+      if (earlier) {
+        const job = await find()
+        const { initiator, ...state } = openJobState(keys, job)
+        const { keys: _, ...session } = initiator.session!
+        const before = { ...state, initiator: { ...initiator, session } }
+        const terms = sealJobState(keys, job.id, before)
+        const stored = { ...job, terms, revision: job.revision + 1 }
+        const change = { kind: 'update-job', job: stored } as const
+        assert.equal(await vault.world.store.commit(vault.tenantId, [change]), null)
+      }
+      const at = `/applications/${browser['id'] as string}/regenerate`
+      assert.equal((await vault.call('POST', at, by)).status, 200)
+      await work()
+      assert.equal(openResult(keys, await find()).status, earlier ? 200 : 401)
     }
   })
 

@@ -72,6 +72,7 @@ export function contextWith(
     settings: { fingerprintTokens: false, deduplicateTokens: false },
     applicationId: '01945d00-0000-4000-8000-00000000000b',
     keyId: '01945d00-0000-4000-8000-00000000000c',
+    keys: [],
     type: 'private',
     permissions: [],
     rules: [],

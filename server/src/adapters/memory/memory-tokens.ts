@@ -4,6 +4,7 @@ import {
   PENDING_MAX,
   TRANSACTION_KEPT_MS,
 } from '../../base/limits.ts'
+import type { KeyReference } from '../../base/access.ts'
 import type { Conflict, ChangeOf } from '../../ports/change.ts'
 import type { TokenReader, TransactionReader } from '../../ports/store.ts'
 import type { StoredToken, StoredTransaction, TokenUsage } from '../../ports/stored.ts'
@@ -20,6 +21,8 @@ interface PendingToken {
   readonly token: StoredToken | null
 }
 
+const NOT_OPEN = { kind: 'transaction-not-open' } as const
+
 /** Tokens, and the transactions that create, change and delete them. */
 export class MemoryTokens {
   /** By id and by internal id, which share one namespace. */
@@ -30,6 +33,8 @@ export class MemoryTokens {
   readonly #makers: MemoryTable<{ readonly internalId: string; readonly within: string }>
   /** By internal id: a key here locks the token. */
   readonly #pending: MemoryTable<PendingToken>
+  /** By transaction id: the keys that enlisted in it, while it is open. */
+  readonly #writers: MemoryTable<readonly KeyReference[]>
 
   constructor(undo: (() => void)[]) {
     this.#tokens = new MemoryTable(undo)
@@ -37,6 +42,7 @@ export class MemoryTokens {
     this.#transactions = new MemoryTable(undo)
     this.#makers = new MemoryTable(undo)
     this.#pending = new MemoryTable(undo)
+    this.#writers = new MemoryTable(undo)
   }
 
   readonly transactions: TransactionReader = {
@@ -150,18 +156,24 @@ export class MemoryTokens {
     return null
   }
 
-  isOpen(tenantId: string, id: string, now: number): boolean {
+  enlist(tenantId: string, { transactionId: id, keys, now }: ChangeOf<'enlist'>): Conflict | null {
     const transaction = this.#transactions.find(tenantId, id)
-    return transaction?.state === 'open' && transaction.expiresAt > now
+    if (transaction?.state !== 'open' || transaction.expiresAt <= now) return NOT_OPEN
+    this.#writers.put(tenantId, id, [...this.writersIn(tenantId, id), ...keys])
+    return null
+  }
+
+  /** Returns the keys that enlisted in an open transaction. */
+  writersIn(tenantId: string, transactionId: string): readonly KeyReference[] {
+    return this.#writers.find(tenantId, transactionId) ?? []
   }
 
   end(tenantId: string, { id, as, now }: ChangeOf<'end-transaction'>): Conflict | null {
     const transaction = this.#transactions.find(tenantId, id)
     const past = transaction !== null && transaction.expiresAt <= now
-    if (transaction?.state !== 'open' || past !== (as === 'expired')) {
-      return { kind: 'transaction-not-open' }
-    }
+    if (transaction?.state !== 'open' || past !== (as === 'expired')) return NOT_OPEN
     this.#transactions.put(tenantId, id, { ...transaction, state: as })
+    this.#writers.delete(tenantId, id)
     const pending = this.#pending.all(tenantId).filter((it) => it.within === id)
     const made = this.#makers.all(tenantId).filter((it) => it.within === id)
     for (const { internalId, token } of pending) {
@@ -194,7 +206,8 @@ export class MemoryTokens {
   }
 
   belongings(): MemoryTable<unknown>[] {
-    return [this.#tokens, this.#duplicates, this.#transactions, this.#makers, this.#pending]
+    const tokens = [this.#tokens, this.#duplicates, this.#makers, this.#pending]
+    return [...tokens, this.#transactions, this.#writers]
   }
 
   sweep(now: number): void {

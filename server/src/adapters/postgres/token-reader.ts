@@ -1,4 +1,4 @@
-import { isUuid } from '../../base/id.ts'
+import { NIL_ID, isUuid } from '../../base/id.ts'
 import { SHOWN_DATA_BYTES_MAX } from '../../base/limits.ts'
 import type { TokenReader } from '../../ports/store.ts'
 import type { StoredToken } from '../../ports/stored.ts'
@@ -10,7 +10,7 @@ import { packText, unpackText } from './text.ts'
 import { Parameters, selectionOf } from './token-conditions.ts'
 import { columnsIf } from './token-content.ts'
 import { findDuplicateWithin, findWithin, knownWithin } from './token-reader-within.ts'
-import { NOTHING, VISIBLE, livesAt } from './visibility.ts'
+import { VISIBLE, livesAt } from './visibility.ts'
 import type { TokenQuery } from '../../ports/token-query.ts'
 import { DataCount } from '../../ports/too-much-data.ts'
 
@@ -103,7 +103,7 @@ export function tokenReader(ask: AskPostgres): TokenReader {
          LEFT JOIN (SELECT type, count(*) AS count, count(*) FILTER (WHERE ${active}) AS active
            FROM tokens WHERE tenant = $1 AND expires_at <= $2 AND ${VISIBLE}
            GROUP BY type) AS gone USING (type)`,
-        [tenantId, now, since, Math.ceil(since / DAY_MS), NOTHING],
+        [tenantId, now, since, Math.ceil(since / DAY_MS), NIL_ID],
       )
       return rows
         .map(({ type, count, active: recent, last_created_at: lastCreatedAt }) => ({
@@ -122,7 +122,7 @@ export function tokenReader(ask: AskPostgres): TokenReader {
 function countOfAll({ now }: TokenQuery, parameters: Parameters): string {
   const at = parameters.add(now, 'bigint')
   return `(SELECT coalesce(sum(count), 0)::bigint FROM token_counts
-      WHERE tenant = $1 AND made_in = '${NOTHING}')
+      WHERE tenant = $1 AND made_in = '${NIL_ID}')
     - (SELECT count(*) FROM tokens WHERE tenant = $1 AND expires_at <= ${at} AND ${VISIBLE})`
 }
 

@@ -23,6 +23,7 @@ import type { Store } from '../../ports/store.ts'
 import type { EnvelopeCursor } from '../../ports/stored.ts'
 import { tokenChangeContract } from '../../ports/store-token-changes.contract.ts'
 import { totalsContract } from '../../ports/store-totals.contract.ts'
+import { transactionKeyContract } from '../../ports/store-transaction-keys.contract.ts'
 import { openPatiently } from '../../../test/kit/postgres/patient-store.ts'
 
 const NAME = 'two servers on postgres'
@@ -32,6 +33,7 @@ for (const contract of [
   commitContract,
   answerContract,
   tokenChangeContract,
+  transactionKeyContract,
   auditLogContract,
   jobContract,
   envelopeContract,

@@ -1,4 +1,4 @@
-import { isUuid } from '../../base/id.ts'
+import { NIL_ID, isUuid } from '../../base/id.ts'
 import { PARKED_MAX } from '../../base/limits.ts'
 import { packCheckpoint } from '../../ports/packed-checkpoint.ts'
 import { writeAuditEvent, itemCountOf } from '../../ports/audit-log.ts'
@@ -156,6 +156,10 @@ export function packChange(
 
     case 'enlist':
       packer.step(STATEMENT.requireOpen, [tenantId, change.transactionId, change.now])
+      for (const { applicationId, keyId } of change.keys) {
+        const values = [tenantId, change.transactionId, applicationId, keyId ?? NIL_ID]
+        packer.step(STATEMENT.noteKey, values)
+      }
       return
 
     case 'update-token':

@@ -7,6 +7,7 @@ import { ANY_TOKEN, type TokenCondition } from '../../ports/token-query.ts'
 import { packId } from './ids.ts'
 import { migrate, schemaOf } from './migrate.ts'
 import { SqliteStore } from './sqlite-store.ts'
+import { begin, end, enlist, insert, succeed, token } from '../../ports/store-kit.contract.ts'
 import { packIndexes } from '../../ports/packed-token.ts'
 import {
   TENANT,
@@ -111,4 +112,17 @@ test('a database of the first version, with what a crash left in it, is all ther
   assert.deepEqual(await store.tokens.usage(TENANT, { now: 1, since: 0 }), [])
   await store.close()
   for (const table of ['tokens', 'token_indexes', 'units']) assert.equal(countIn(folder, table), 0)
+})
+
+test('a transaction opened by the version before keys were noted is committed', async (t) => {
+  const folder = freshFolder(t)
+  const store = await openStore(t, { folder })
+  await succeed(store, TENANT, [begin(7), enlist(7), insert(token(1))])
+  await store.close()
+  const db = new DatabaseSync(join(folder, 'symbolon.db'))
+  db.exec('DROP TABLE transaction_keys; PRAGMA user_version = 12')
+  db.close()
+  const later = await openStore(t, { folder })
+  await succeed(later, TENANT, [end(7, 'committed')])
+  assert.deepEqual(await later.tokens.find(TENANT, [token(1).id]), [token(1)])
 })

@@ -1,4 +1,4 @@
--- Version 12
+-- Version 13
 
 CREATE TABLE installation (
   one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -396,4 +396,13 @@ CREATE TABLE notices (
   id ANY PRIMARY KEY,
   notice TEXT NOT NULL,
   created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE transaction_keys (
+  tenant ANY NOT NULL,
+  transaction_id ANY NOT NULL,
+  application ANY NOT NULL,
+  -- All zero for the application itself, whatever keys it has.
+  application_key ANY NOT NULL,
+  PRIMARY KEY (tenant, transaction_id, application, application_key)
 ) STRICT, WITHOUT ROWID;

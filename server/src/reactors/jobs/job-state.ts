@@ -4,7 +4,7 @@
  * Arguments are stored as sent, with expressions in place of data, and only until they have been run. Decision 0031.
  */
 import { openValue } from '../../access/open-value.ts'
-import type { RequestContext, Principal } from '../../base/access.ts'
+import type { KeyReference, RequestContext, Principal } from '../../base/access.ts'
 import type { Json } from '../../base/json.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { Answer } from '../../http/endpoint.ts'
@@ -44,12 +44,14 @@ export interface Initiator extends Pick<Principal, 'applicationId' | 'keyId' | '
 
 interface SessionRights extends Pick<Principal, 'permissions' | 'rules' | 'within'> {
   readonly giverId?: string | undefined
+  /** The keys that opened and authorized it. Jobs stored before these were kept have none. */
+  readonly keys?: readonly KeyReference[]
 }
 
 export function initiatorOf(context: RequestContext): Initiator {
   const { applicationId, keyId, destinations, type, permissions, rules } = context
-  const { within, grantorId: giverId } = context
-  const session = type === 'session' ? { permissions, rules, within, giverId } : null
+  const { within, grantorId: giverId, keys } = context
+  const session = type === 'session' ? { permissions, rules, within, giverId, keys } : null
   return { applicationId, keyId, destinations, session }
 }
 
