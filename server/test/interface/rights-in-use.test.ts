@@ -19,9 +19,9 @@ import {
   type MatrixRow,
 } from '../kit/matrix-rows.ts'
 import { STILL_SETTINGS } from '../kit/still-settings.ts'
-import type { StillVault } from '../kit/still-vault.ts'
+import { stillVault, type Reply, type StillVault } from '../kit/still-vault.ts'
 
-interface Caller {
+interface RevocableKey {
   readonly vault: StillVault
   readonly applicationId: string
   readonly keyId: string
@@ -30,7 +30,7 @@ interface Caller {
 const LIFETIME_MS = 60_000
 
 /** Takes a right away. */
-type Loss = (caller: Caller) => Promise<unknown>
+type Loss = (key: RevocableKey) => Promise<unknown>
 
 const REVOKED: Readonly<Record<string, Loss>> = {
   'its key is deleted': ({ vault, applicationId, keyId }) =>
@@ -133,3 +133,114 @@ async function manage(
   assert.ok(reply.status < 300, reply.text)
   return reply
 }
+
+describe('rights that change between a decision and its effect', () => {
+  const MANAGER = { type: 'management', permissions: ['application:delete', 'application:read'] }
+
+  /** Opens a vault in which `during` runs once, while the next request looks up an application. */
+  async function interrupted() {
+    let during: (() => Promise<unknown>) | null = null
+    const vault = await stillVault({
+      change: (world) => {
+        const inner = world.store.applications
+        const applications = new Proxy(inner, {
+          get(target, name: keyof typeof inner) {
+            if (name !== 'find') return target[name].bind(target)
+            return async (tenantId: string, id: string) => {
+              const work = during
+              during = null
+              await work?.()
+              return await target.find(tenantId, id)
+            }
+          },
+        })
+        return { ...world, store: { ...world.store, applications } }
+      },
+    })
+    return { vault, interrupt: (work: () => Promise<unknown>) => void (during = work) }
+  }
+
+  async function deleteWhile(
+    loss: (vault: StillVault, manager: string) => Promise<unknown>,
+  ): Promise<{ reply: Reply; after: number }> {
+    const { vault, interrupt } = await interrupted()
+    const key = await vault.keyFor(MANAGER)
+    const victimKey = await vault.keyFor({ permissions: ['token:read'] })
+    const idOf = async (its: string): Promise<string> =>
+      (await vault.call('GET', '/applications/key', { key: its })).json()['id'] as string
+    const [manager, victim] = [await idOf(key), await idOf(victimKey)]
+    interrupt(() => loss(vault, manager))
+    const reply = await vault.call('DELETE', `/applications/${victim}`, { key })
+    const left = await vault.call('GET', `/applications/${victim}`, { key: vault.managementKey })
+    await vault.close()
+    return { reply, after: left.status }
+  }
+
+  test('refuse a change that was allowed before: 503 rights_changed, to be repeated', async () => {
+    const { reply, after } = await deleteWhile((vault, manager) =>
+      manage(vault, 'PUT', `/applications/${manager}`, { name: 'x', permissions: ['tenant:read'] }),
+    )
+    assert.equal(reply.status, 503, reply.text)
+    assert.equal(reply.json()['code'], 'rights_changed')
+    assert.equal(reply.headers['retry-after'], '1')
+    assert.equal(after, 200)
+  })
+
+  test('refuse it as unknown when the key is gone: 401', async () => {
+    const { reply, after } = await deleteWhile((vault, manager) =>
+      manage(vault, 'DELETE', `/applications/${manager}`),
+    )
+    assert.equal(reply.status, 401, reply.text)
+    assert.equal(after, 200)
+  })
+
+  test('refuse nothing when only the name changes', async () => {
+    const { reply, after } = await deleteWhile((vault, manager) =>
+      manage(vault, 'PUT', `/applications/${manager}`, {
+        name: 'another',
+        permissions: MANAGER.permissions,
+      }),
+    )
+    assert.equal(reply.status, 204, reply.text)
+    assert.equal(after, 404)
+  })
+})
+
+describe('an answer repeated for an idempotency key', () => {
+  const rule = (container: string, transform = 'reveal') => ({
+    description: container,
+    priority: 1,
+    container,
+    transform,
+    permissions: ['token:create', 'token:read'],
+  })
+
+  for (const [name, rules, status] of [
+    ['is 403 when the container was taken away', [rule('/elsewhere/')], 403],
+    ['is 403 when less of the data is shown', [rule('/here/', 'mask')], 403],
+    ['is repeated when other rights show as much', [rule('/')], 201],
+  ] as const) {
+    test(name, async () => {
+      const vault = await stillVault()
+      const key = await vault.keyFor({ permissions: undefined!, rules: [rule('/here/')] })
+      const own = (await vault.call('GET', '/applications/key', { key })).json()
+      const create = () =>
+        vault.call('POST', '/tokens', {
+          key,
+          body: { data: 'a secret', containers: ['/here/'] },
+          headers: { 'bt-idempotency-key': 'once' },
+        })
+      const first = await create()
+      assert.equal(first.status, 201, first.text)
+      const body = { name: 'changed', rules: [...rules] }
+      await manage(vault, 'PUT', `/applications/${own['id'] as string}`, body)
+      const again = await create()
+      assert.equal(again.status, status, again.text)
+      if (status === 201) assert.equal(again.text, first.text)
+      else assert.ok(!again.text.includes('a secret'))
+      const logs = await manage(vault, 'GET', '/logs')
+      assert.equal(logs.text.includes('"Refused: create token'), status === 403, logs.text)
+      await vault.close()
+    })
+  }
+})
