@@ -6,7 +6,6 @@ import {
   MiB,
   PENDING_BYTES_MAX,
   PENDING_LIGHT_BYTES_MAX,
-  SHOWN_DATA_BYTES_MAX,
 } from '../base/limits.ts'
 import type { Conflict } from './change.ts'
 import type { Envelopes, Store } from './store.ts'

@@ -178,21 +178,21 @@ async function uses(id: string, key: string): Promise<Reply[]> {
   ]
 }
 
-interface Listed {
+interface ListedIds {
   readonly ids: readonly string[]
   readonly total: number
 }
 
-async function listed(key: string): Promise<Listed> {
+async function listed(key: string): Promise<ListedIds> {
   return listedIn(await vault.call('GET', '/tokens?size=100', { key }))
 }
 
-async function searched(key: string): Promise<Listed> {
+async function searched(key: string): Promise<ListedIds> {
   const body = { query: 'type:token', size: 100 }
   return listedIn(await vault.call('POST', '/tokens/search', { key, body }))
 }
 
-function listedIn(reply: Reply): Listed {
+function listedIn(reply: Reply): ListedIds {
   assert.equal(reply.status, 200, reply.text)
   const { data, pagination } = reply.json() as {
     data: { id: string }[]
