@@ -29,8 +29,9 @@ import { mayHold } from './permissions.ts'
  *
  * For no container: the request is not about containers, and holding the permission anywhere suffices.
  *
- * A session is checked twice: against its own rights, and against the current rights of the application that granted them. Both
- * have to allow it, and the more restrictive transform applies. Decision 0018.
+ * A session has, in each container, only what both its own rights and the current rights of the application that granted them
+ * allow there: two containers do not add up if one is allowed by these and the other by those. Of the transforms of both, the most
+ * restrictive applies, also where only one of them allows it: a session never sees more than its grantor. Decision 0018.
  *
  * Source: interface.md, Authentication, and its Access section.
  */
@@ -212,36 +213,31 @@ function decide(
   containers: readonly string[],
   id: string | null,
 ): AccessDecision {
-  const own = decideAlone(principal, permission, containers, id)
-  if (principal.within === null || own.transform === null) return own
-  const { transform } = decideAlone(principal.within, permission, containers, id)
-  if (transform === null) return REFUSED
-  return { transform: leastGenerous([own.transform, transform]), by: own.by }
-}
-
-function decideAlone(
-  rights: Rights,
-  permission: Permission,
-  containers: readonly string[],
-  id: string | null,
-): AccessDecision {
+  const { within } = principal
   // "On every container" of an empty list would always hold and allow every caller.
-  if (containers.length === 0) return decideAnywhere(rights, permission)
-  const first = decideOne(rights, permission, containers[0]!, id)
-  if (containers.length === 1) return first
-  const verdicts = [first]
-  for (let at = 1; at < containers.length; at++) {
-    verdicts.push(decideOne(rights, permission, containers[at]!, id))
+  if (containers.length === 0) {
+    const own = decideAnywhere(principal, permission)
+    return within === null || isGranted(decideAnywhere(within, permission)) ? own : REFUSED
   }
-  const granted = verdicts.filter((it) => it.transform !== null)
-  const enough = NEEDED_ON_EVERY.has(permission)
-    ? granted.length === verdicts.length
-    : granted.length > 0
+  if (containers.length === 1 && within === null) {
+    return decideOne(principal, permission, containers[0]!, id)
+  }
+  const own = containers.map((it) => decideOne(principal, permission, it, id))
+  const grantors =
+    within === null ? null : containers.map((it) => decideOne(within, permission, it, id))
+  const isAllowed = (it: AccessDecision, at: number): boolean =>
+    isGranted(it) && (grantors === null || isGranted(grantors[at]!))
+  const enough = NEEDED_ON_EVERY.has(permission) ? own.every(isAllowed) : own.some(isAllowed)
   if (!enough) return REFUSED
+  const granted = own.filter(isGranted)
   return {
-    transform: leastGenerous(granted.map((it) => it.transform)),
+    transform: leastGenerous([...own, ...(grantors ?? [])].map((it) => it.transform)),
     by: [...new Set(granted.flatMap((it) => it.by))],
   }
+}
+
+function isGranted({ transform }: AccessDecision): boolean {
+  return transform !== null
 }
 
 /** Without containers the request shows no data, so the transform is `redact`. */

@@ -348,6 +348,9 @@ export const DETOKENIZE_FILTERS_CHARS_MAX = 64 * KiB
 /** Encrypted data that one request reads, or one page shows. Ours: a page of the largest tokens would fill memory. */
 export const SHOWN_DATA_BYTES_MAX = 32 * MiB
 
+/** Encrypted data that a token's look-up returns with it, before its use is authorized. Ours: decision 0078. */
+export const INLINE_DATA_BYTES_MAX = 4 * KiB
+
 /** The address in BT-PROXY-URL. Ours. */
 export const PROXY_URL_CHARS_MAX = 2_048
 

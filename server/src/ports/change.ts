@@ -4,6 +4,7 @@ import type { JobChange, JobConflict } from './jobs.ts'
 import type { WrappedTenantKey } from './keyring.ts'
 import type { AuditEvent, ChainPosition, AuditCheckpoint } from './audit-log.ts'
 import type {
+  FoundToken,
   RootKeyCheck,
   SessionAuthorization,
   StoredAnswer,
@@ -52,7 +53,7 @@ export type Change =
       readonly now: number
     }
   /** Removes the token for good, if it is still as it was read and not expired at `now`. */
-  | { readonly kind: 'delete-token'; readonly token: StoredToken; readonly now: number }
+  | { readonly kind: 'delete-token'; readonly token: FoundToken; readonly now: number }
   | { readonly kind: 'open-transaction'; readonly transaction: StoredTransaction }
   /**
    * Makes the commit part of a transaction that is open at `now`: the tokens it inserts, updates or deletes change for others

@@ -15,6 +15,7 @@ import type {
   StoredProxy,
   StoredReactor,
   StoredTenant,
+  FoundToken,
   StoredToken,
   StoredTransaction,
 } from './stored.ts'
@@ -108,7 +109,7 @@ export function update(
   return { kind: 'update-token', token, unlessDuplicate, now }
 }
 
-export function remove(token: StoredToken, now = NOW): Change {
+export function remove(token: FoundToken, now = NOW): Change {
   return { kind: 'delete-token', token, now }
 }
 

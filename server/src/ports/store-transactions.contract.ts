@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { PENDING_MAX } from '../base/limits.ts'
 import type { Change } from './change.ts'
 import type { Store } from './store.ts'
-import type { StoredToken } from './stored.ts'
+import type { FoundToken, StoredToken } from './stored.ts'
 import {
   NOW,
   OTHER,
@@ -411,7 +411,7 @@ async function duplicateOf(
   store: Store,
   fingerprint: string,
   within?: string,
-): Promise<StoredToken | null> {
+): Promise<FoundToken | null> {
   return await store.tokens.findByFingerprint(TENANT, 'card', fingerprint, NOW, within)
 }
 

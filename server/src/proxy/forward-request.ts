@@ -5,13 +5,12 @@ import { hostOf } from '../base/absolute-url.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
 import type { StreamingRequest } from '../http/streaming-endpoint.ts'
-import { grantReferenced } from '../tokens/token-references.ts'
 import type { TokenSettings } from '../tokens/token-settings.ts'
 import { EgressFailure, EgressRefusal, type OutboundRequest, type Route } from '../ports/egress.ts'
 import type { World } from '../ports/world.ts'
 import { findBodyExpressions } from './bodies/body-expressions.ts'
 import { authorizeProxyInvocation, isAnonymous } from './configured/authorize-proxy-invocation.ts'
-import { detokenizeBody, findReferenced } from './detokenize-body.ts'
+import { detokenizeBody, findReferenced, readReferenced } from './detokenize-body.ts'
 import { markDryRun, describeDryRun } from './dry-run.ts'
 import { exchange } from './exchange.ts'
 import type { ProxySettings } from './proxy-settings.ts'
@@ -69,10 +68,11 @@ export async function forwardRequest(
   const now = world.clock.now()
   const expressions =
     outbound.kind === 'whole' ? findBodyExpressions(outbound.bytes, outbound.contentType) : null
-  const tokens = expressions === null ? [] : await findReferenced(world, context, expressions, now)
   const unread = expressions?.unread ?? ('unread' in outbound && outbound.unread)
   const marks = unread ? { 'bt-proxy-expressions': 'unread' } : {}
   if (options.dryRun) {
+    const tokens =
+      expressions === null ? [] : await findReferenced(world, context, expressions, now)
     const dryRun = describeDryRun(context, {
       method,
       route,
@@ -84,11 +84,15 @@ export async function forwardRequest(
     return { ...ok(dryRun), headers: marks }
   }
 
-  const locations = expressions?.locations ?? []
-  const grants = grantReferenced(context, 'proxy:invoke', { locations, tokens }, destination)
+  const granted =
+    expressions === null
+      ? null
+      : await readReferenced(world, context, expressions, { now, destination })
   const recording = commit(world, context, [])
-  const uses = { tokens, grants, now, privacyShown }
-  const rendering = tokens.length > 0 ? detokenizeBody(world, context, expressions!, uses) : null
+  const rendering =
+    granted !== null && granted.tokens.length > 0
+      ? detokenizeBody(world, context, expressions!, { ...granted, now, privacyShown })
+      : null
   // Awaited only after the audit commit: until then its error must not count as unhandled.
   rendering?.catch(() => {})
   await recording

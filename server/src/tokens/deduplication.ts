@@ -9,17 +9,18 @@ import type { RequestContext } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import type { EvaluationContext } from '../expressions/template.ts'
 import type { TenantKeys } from '../ports/keyring.ts'
-import type { StoredToken } from '../ports/stored.ts'
+import type { FoundToken } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
 import { deduplicates, fingerprintOf } from './derive.ts'
 import type { Draft } from './draft.ts'
 import { ReadBudget } from './read-budget.ts'
+import { READ_ATTEMPTS_MAX, showsData } from './read-granted.ts'
 import { openData } from './sealing.ts'
 import { shownData } from './show.ts'
 import { inChunks } from './chunked-work.ts'
 
-/** A stored token, or the index of an earlier draft of the same payload. */
-export type Duplicate = StoredToken | number
+/** A stored token, with the data the caller may read of it, or the index of an earlier draft of the same payload. */
+export type Duplicate = FoundToken | number
 
 /** The part of a duplicate's data the caller may see; undefined for nothing. */
 export interface DuplicateView {
@@ -57,34 +58,48 @@ export async function findDuplicates(
     // A stored duplicate is looked up once per payload, found or not.
     const duplicate = isStored(earlier)
       ? earlier
-      : ((await findDuplicate(type, fingerprint)) ?? earlier)
+      : ((await readDuplicate(world, context, readBudget, { type, fingerprint, now })) ?? earlier)
     known.set(kind, duplicate ?? index)
     if (duplicate !== undefined) duplicates.set(index, duplicate)
   })
   return duplicates
-
-  async function findDuplicate(
-    type: string,
-    fingerprint: string,
-  ): Promise<StoredToken | undefined> {
-    const { tenantId, transactionId } = context
-    const { tokens } = world.store
-    const [duplicate] = await readBudget.read(async (bytesMax) => {
-      const it = await tokens.findByFingerprint(
-        tenantId,
-        type,
-        fingerprint,
-        now,
-        transactionId,
-        bytesMax,
-      )
-      return it === null ? [] : [it]
-    })
-    return duplicate
-  }
 }
 
-function isStored(duplicate: Duplicate | undefined): duplicate is StoredToken {
+/**
+ * Returns the oldest live token of this type and fingerprint, null if there is none. It has its data only if the caller may read
+ * any of it. Throws what ReadBudget throws.
+ */
+export async function readDuplicate(
+  world: Pick<World, 'store'>,
+  context: RequestContext,
+  readBudget: ReadBudget,
+  {
+    type,
+    fingerprint,
+    now,
+  }: { readonly type: string; readonly fingerprint: string; readonly now: number },
+): Promise<FoundToken | null> {
+  const { tenantId, transactionId, decisions } = context
+  for (let attempt = 1; attempt <= READ_ATTEMPTS_MAX; attempt++) {
+    const first = decisions.length
+    const token = await world.store.tokens.findByFingerprint(
+      tenantId,
+      type,
+      fingerprint,
+      now,
+      transactionId,
+    )
+    if (token === null) return null
+    const grant = tryAuthorize(context, 'token:read', token)
+    if (grant === null || !showsData(token, grant)) return { ...token, data: null }
+    const read = await readBudget.read(world, context, [{ token, wanted: true }])
+    if (read !== null) return read[0]!
+    decisions.length = first
+  }
+  throw new Error('Cannot read a duplicate: others kept changing it first')
+}
+
+function isStored(duplicate: Duplicate | undefined): duplicate is FoundToken {
   return typeof duplicate === 'object'
 }
 
@@ -100,8 +115,8 @@ export function duplicateViewer(
     now,
     evaluationContext,
   }: { readonly now: number; readonly evaluationContext: EvaluationContext },
-): (token: StoredToken) => DuplicateView | null {
-  let views: Map<StoredToken, DuplicateView | null> | undefined
+): (token: FoundToken) => DuplicateView | null {
+  let views: Map<FoundToken, DuplicateView | null> | undefined
   return (token) => {
     views ??= new Map()
     const known = views.get(token)
@@ -115,7 +130,7 @@ export function duplicateViewer(
 function viewDuplicate(
   context: RequestContext,
   keys: TenantKeys,
-  token: StoredToken,
+  token: FoundToken,
   {
     now,
     evaluationContext,
@@ -123,6 +138,7 @@ function viewDuplicate(
 ): DuplicateView | null {
   const grant = tryAuthorize(context, 'token:read', token)
   if (grant === null) return null
+  if (!showsData(token, grant)) return { data: undefined, masked: undefined }
   const data = openData(keys, token, now, grant)
   const { transform } = grant
   return {

@@ -17,7 +17,7 @@ import type { Answer } from '../http/endpoint.ts'
 import type { TenantKeys } from '../ports/keyring.ts'
 import type { Random } from '../ports/random.ts'
 import type { Conflict } from '../ports/change.ts'
-import type { StoredToken } from '../ports/stored.ts'
+import type { FoundToken, StoredToken } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
 import { aliasOf, deduplicates, fingerprintOf, indexesOf } from './derive.ts'
 import type { Draft } from './draft.ts'
@@ -33,7 +33,7 @@ import {
 /** The result of a draft: a new token, or its existing duplicate. */
 export interface BuiltToken {
   readonly draft: Draft
-  readonly token: StoredToken
+  readonly token: FoundToken
   /** The transform for tokens the caller creates here. */
   readonly transform: Transform
   /** Undefined for a new token; null for a duplicate the caller may not read. */
@@ -147,7 +147,8 @@ function buildAndRender(
   const entropy = world.random.bytes(drafts.length * ID_RANDOM_BYTES)
   sortRandom(entropy)
   // Indexed by draft, as `rendered` is: a duplicate may be an earlier draft of the same payload.
-  const built = Array<StoredToken>(drafts.length)
+  const built = Array<FoundToken>(drafts.length)
+  const tokens: StoredToken[] = []
   const rendered = Array<Json>(drafts.length)
   // The answer to a replay outlives a security code by far, so it holds what readers see after the code has expired.
   const renderedForReplay: Json[] = []
@@ -159,17 +160,14 @@ function buildAndRender(
   function buildAndRenderNext(index: number): void {
     const draft = drafts[index]!
     const found = duplicates.get(index)
-    const token =
-      found === undefined
-        ? buildToken(context, keys, draft, {
-            internalId: idOf(now, entropy, index * ID_RANDOM_BYTES),
-            clashes: clashes.get(draft) ?? 0,
-            now,
-            evaluationContext,
-          })
-        : typeof found === 'number'
-          ? built[found]!
-          : found
+    let token: FoundToken
+    if (found === undefined) {
+      const internalId = idOf(now, entropy, index * ID_RANDOM_BYTES)
+      const options = { internalId, clashes: clashes.get(draft) ?? 0, now, evaluationContext }
+      const created = buildToken(context, keys, draft, options)
+      tokens.push(created)
+      token = created
+    } else token = typeof found === 'number' ? built[found]! : found
     built[index] = token
     const duplicate = found === undefined ? undefined : view(token)
     const it = {
@@ -195,8 +193,6 @@ function buildAndRender(
   }
 
   function result(): AttemptResult {
-    const tokens =
-      duplicates.size === 0 ? built : built.filter((_, index) => !duplicates.has(index))
     const replayAnswer = replayShowsLess ? structuredClone(answer(renderedForReplay)) : undefined
     return { tokens, duplicates, answer: answer(rendered), replayAnswer }
   }

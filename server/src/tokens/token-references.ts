@@ -22,7 +22,7 @@ import { scan, type Segment } from '../expressions/scan.ts'
 import type { EvaluationContext } from '../expressions/template.ts'
 import { measure, textOf } from '../expressions/text.ts'
 import { memberPath } from '../http/parse.ts'
-import type { StoredToken } from '../ports/stored.ts'
+import type { FoundToken } from '../ports/stored.ts'
 
 /** A token reference: one expression. */
 export interface TokenReference {
@@ -197,7 +197,7 @@ export function grantReferenced(
   {
     locations,
     tokens,
-  }: { readonly locations: readonly ExpressionLocation[]; readonly tokens: readonly StoredToken[] },
+  }: { readonly locations: readonly ExpressionLocation[]; readonly tokens: readonly FoundToken[] },
   destination?: string,
 ): Grant[] {
   const { decisions } = context

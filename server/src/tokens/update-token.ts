@@ -5,17 +5,18 @@ import type { Json } from '../base/json.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
 import type { TenantKeys } from '../ports/keyring.ts'
-import type { StoredToken } from '../ports/stored.ts'
+import type { FoundToken, StoredToken } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
 import { deduplicates, fingerprintOf, indexesOf } from './derive.ts'
 import { parseDraft, type Draft } from './draft.ts'
-import { findLive } from './find-live.ts'
+import { readLive } from './find-live.ts'
 import { evaluationContextFor, type BuiltToken } from './make-tokens.ts'
 import { parsePatch, patchedRequest, touchesShortLived, type TokenPatch } from './patch.ts'
 import { renderBuiltToken } from './render-built-token.ts'
 import { openData, sealData, withoutShortLived } from './sealing.ts'
 import type { TokenSettings } from './token-settings.ts'
-import { duplicateViewer } from './deduplication.ts'
+import { duplicateViewer, readDuplicate } from './deduplication.ts'
+import { ReadBudget } from './read-budget.ts'
 
 /** One update request, unchanged over all its attempts. */
 interface TokenUpdate {
@@ -55,15 +56,19 @@ async function updateOnce(
   { id, body, settings }: TokenUpdate,
 ): Promise<Answer | null> {
   const now = world.clock.now()
-  const before = await findLive(world, context, id, now)
-  const grant = authorize(context, 'token:update', before)
+  const permission = 'token:update'
+  const { token: before, grant } = await readLive(world, context, id, {
+    permission,
+    now,
+    always: true,
+  })
   const patch = parsePatch(body)
   const keys = await world.keyring.open(context.tenantId)
   const request = patchedRequest(before, openData(keys, before, now, grant), patch)
   const draft = parseDraft(request, now, (member) => member)
   // Both the old and the new containers: moving a token never shows more of it.
   const containers = [...new Set([...before.containers, ...draft.options.containers])]
-  const { transform } = authorize(context, 'token:update', { ...before, containers })
+  const { transform } = authorize(context, permission, { ...before, containers })
 
   const evaluationContext = evaluationContextFor(world.random, context, 1)
   const token = changed({ before, draft: { ...draft, ...asking(before, draft, patch) }, patch })
@@ -90,7 +95,7 @@ async function updateOnce(
   if (conflict.kind === 'token-changed') return null
   throw new Error(`Cannot update a token: the store answered ${conflict.kind}`)
 
-  function changed(to: { before: StoredToken; draft: Draft; patch: TokenPatch }): StoredToken {
+  function changed(to: { before: FoundToken; draft: Draft; patch: TokenPatch }): StoredToken {
     return changedToken(context, keys, { ...to, now, evaluationContext })
   }
 
@@ -107,13 +112,8 @@ async function updateOnce(
 
   async function answerWithDuplicate(): Promise<Answer | null> {
     const { type, fingerprint } = token
-    const duplicate = await world.store.tokens.findByFingerprint(
-      context.tenantId,
-      type,
-      fingerprint!,
-      now,
-      context.transactionId,
-    )
+    const of = { type, fingerprint: fingerprint!, now }
+    const duplicate = await readDuplicate(world, context, new ReadBudget(context), of)
     if (duplicate === null) return null
     const shown = (at: number): Answer => {
       const view = duplicateViewer(context, keys, { now: at, evaluationContext })(duplicate)
@@ -129,7 +129,7 @@ async function updateOnce(
 
 /** A token with a fingerprint keeps one unless the patch removes its expression. */
 function asking(
-  { fingerprint }: StoredToken,
+  { fingerprint }: FoundToken,
   { options }: Draft,
   patch: TokenPatch,
 ): Pick<Draft, 'options'> {
@@ -138,7 +138,7 @@ function asking(
 }
 
 interface Changing {
-  readonly before: StoredToken
+  readonly before: FoundToken
   readonly draft: Draft
   readonly patch: TokenPatch
   readonly now: number

@@ -32,10 +32,6 @@ beforeEach(async () => {
         if ((asked[3] ?? 0) > LARGE_BYTES_MIN) await found()
         return store.tokens.find(...asked)
       }
-      tokens.findByFingerprint = async (...asked) => {
-        if ((asked[5] ?? 0) > LARGE_BYTES_MIN) await found()
-        return store.tokens.findByFingerprint(...asked)
-      }
       const after: Clock['after'] = (ms) => {
         if (ms === QUOTA_WAIT_MS_MAX) waits += 1
         return world.clock.after(ms)

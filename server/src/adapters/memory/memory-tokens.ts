@@ -9,7 +9,7 @@ import type { Conflict, ChangeOf } from '../../ports/change.ts'
 import type { TokenReader, TransactionReader } from '../../ports/store.ts'
 import type { StoredToken, StoredTransaction, TokenUsage } from '../../ports/stored.ts'
 import type { TokenQuery } from '../../ports/token-query.ts'
-import { DataCount } from '../../ports/too-much-data.ts'
+import { DataCount, withoutLongData } from '../../ports/too-much-data.ts'
 import type { MemoryEnvelope } from './memory-envelopes.ts'
 import { MemoryTable, copyOf } from './memory-table.ts'
 import { isIn } from './token-conditions.ts'
@@ -61,25 +61,27 @@ export class MemoryTokens {
       return copyOf(new DataCount(bytesMax).gather(found))
     },
 
+    lookUp: async (tenantId, ids, within = '') =>
+      copyOf(this.#named(tenantId, ids, within).map(withoutLongData)),
+
     known: async (tenantId, ids, within = '') =>
       this.#named(tenantId, ids, within).map(({ id }) => id),
 
-    findByFingerprint: async (tenantId, type, fingerprint, now, within = '', bytesMax) => {
+    findByFingerprint: async (tenantId, type, fingerprint, now, within = '') => {
       const duplicate = this.#oldestDuplicate(tenantId, { type, fingerprint }, now, within)
-      if (duplicate !== null) new DataCount(bytesMax).add(duplicate.data)
-      return copyOf(duplicate)
+      return duplicate === null ? null : copyOf(withoutLongData(duplicate))
     },
 
     list: async (tenantId, query, { page, size }) => {
       const matching = this.#matching(tenantId, query)
       const items = matching.slice((page - 1) * size, page * size)
-      return { total: matching.length, items: copyOf(new DataCount().gather(items)) }
+      return { total: matching.length, items: copyOf(items.map(withoutLongData)) }
     },
 
     listAfter: async (tenantId, query, { after, size }) => {
       const matching = this.#matching(tenantId, query)
       const rest = matching.filter((it) => after === null || it.internalId < after)
-      return copyOf(new DataCount().gather(rest.slice(0, size)))
+      return copyOf(rest.slice(0, size).map(withoutLongData))
     },
 
     usage: async (tenantId, { now, since }) => {

@@ -1,7 +1,7 @@
 import { NIL_ID, isUuid } from '../../base/id.ts'
-import { SHOWN_DATA_BYTES_MAX } from '../../base/limits.ts'
+import { INLINE_DATA_BYTES_MAX } from '../../base/limits.ts'
 import type { TokenReader } from '../../ports/store.ts'
-import type { StoredToken } from '../../ports/stored.ts'
+import type { FoundToken } from '../../ports/stored.ts'
 import { pageOf } from './access-readers.ts'
 import { TokenFinder } from './token-finder.ts'
 import { tokenOf } from './rows.ts'
@@ -14,11 +14,10 @@ import { VISIBLE, livesAt } from './visibility.ts'
 import type { TokenQuery } from '../../ports/token-query.ts'
 import { DataCount } from '../../ports/too-much-data.ts'
 
-/** Data beyond the limit, at which the whole query is refused, stays on disk. */
-const UP_TO_ALL = columnsIf(
-  `sum(octet_length(items.data)) OVER (ORDER BY items.serial DESC) <= ${SHOWN_DATA_BYTES_MAX}`,
-  'items',
-)
+/** Selects the columns of a token in `table`, for authorization. */
+function columnsOfFound(table: string): string {
+  return columnsIf(`octet_length(${table}.data) <= ${INLINE_DATA_BYTES_MAX}`, table)
+}
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
@@ -27,34 +26,31 @@ export function tokenReader(ask: AskPostgres): TokenReader {
   return {
     find: async (tenantId, ids, within, bytesMax) => {
       if (within === undefined) return await finder.find(tenantId, ids, bytesMax)
-      const found = await findWithin(ask, tenantId, ids, within)
+      const found = await findWithin(ask, tenantId, ids, within, bytesMax)
       return new DataCount(bytesMax).gather(found)
     },
+
+    lookUp: async (tenantId, ids, within) =>
+      within === undefined
+        ? await finder.lookUp(tenantId, ids)
+        : await findWithin(ask, tenantId, ids, within, INLINE_DATA_BYTES_MAX),
 
     known: async (tenantId, ids, within) =>
       within === undefined
         ? await finder.known(tenantId, ids)
         : await knownWithin(ask, tenantId, ids, within),
 
-    findByFingerprint: async (tenantId, type, fingerprint, now, within, bytesMax) => {
-      const count = new DataCount(bytesMax)
+    findByFingerprint: async (tenantId, type, fingerprint, now, within) => {
       if (within !== undefined) {
-        const duplicate = await findDuplicateWithin(
-          ask,
-          tenantId,
-          { type, fingerprint },
-          now,
-          within,
-        )
-        return duplicate === null ? null : count.gather([duplicate])[0]!
+        return await findDuplicateWithin(ask, tenantId, { type, fingerprint }, now, within)
       }
       const [row] = await ask(
-        `SELECT ${columnsIf('octet_length(data) <= $5', 'tokens')}
+        `SELECT ${columnsOfFound('tokens')}
          FROM tokens WHERE tenant = $1 AND type = $2 AND fingerprint = $3
            AND ${livesAt('$4')} AND ${VISIBLE} ORDER BY serial LIMIT 1`,
-        [tenantId, packText(type), packText(fingerprint), now, count.left],
+        [tenantId, packText(type), packText(fingerprint), now],
       )
-      return row === undefined ? null : count.gather([tokenOf(row)])[0]!
+      return row === undefined ? null : tokenOf(row)
     },
 
     /** Runs one statement, so page and total come from the same snapshot. */
@@ -65,7 +61,7 @@ export function tokenReader(ask: AskPostgres): TokenReader {
       const { from, where, sortKey } = selectionOf(query, parameters)
       const window = [size, (page - 1) * size].map((it) => parameters.add(it, 'bigint'))
       const rows = await ask(
-        `SELECT total, ${UP_TO_ALL} FROM
+        `SELECT total, ${columnsOfFound('items')} FROM
            (SELECT ${total ?? `count(*) FROM ${from} WHERE ${where}`}) AS counted (total)
          LEFT JOIN (SELECT tokens.* FROM ${from} WHERE ${where}
            ORDER BY ${sortKey} DESC LIMIT ${window[0]} OFFSET ${window[1]}) AS items ON true
@@ -73,22 +69,22 @@ export function tokenReader(ask: AskPostgres): TokenReader {
         parameters.values,
       )
       const { total: all, items } = pageOf(rows, tokenOf, 'serial')
-      return { total: all, items: new DataCount().gather(items) }
+      return { total: all, items }
     },
 
-    listAfter: async (tenantId, query, { after, size }): Promise<StoredToken[]> => {
+    listAfter: async (tenantId, query, { after, size }): Promise<FoundToken[]> => {
       const parameters = new Parameters()
       parameters.add(tenantId, 'uuid')
       const { from, where, sortKey } = selectionOf(query, parameters)
       const newest = after !== null && isUuid(after) ? parameters.add(after, 'uuid') : null
       const rows = await ask(
-        `SELECT ${UP_TO_ALL} FROM (SELECT tokens.* FROM ${from} WHERE ${where}
+        `SELECT ${columnsOfFound('items')} FROM (SELECT tokens.* FROM ${from} WHERE ${where}
            ${newest === null ? '' : `AND ${sortKey} < ${newest}`}
          ORDER BY ${sortKey} DESC LIMIT ${parameters.add(size, 'bigint')}) AS items
          ORDER BY serial DESC`,
         parameters.values,
       )
-      return new DataCount().gather(rows.map(tokenOf))
+      return rows.map(tokenOf)
     },
 
     /** Returns the stored sums, less tokens that are expired but not swept yet. */

@@ -8,6 +8,7 @@
 import type { SQLOutputValue } from 'node:sqlite'
 import type { WrappedTenantKey } from '../../ports/keyring.ts'
 import type {
+  FoundToken,
   StoredAnswer,
   StoredApplication,
   StoredApplicationKey,
@@ -15,7 +16,6 @@ import type {
   StoredProxy,
   StoredSession,
   StoredTenant,
-  StoredToken,
   StoredTransaction,
 } from '../../ports/stored.ts'
 import { unpackContainers, unpackIndexes } from '../../ports/packed-token.ts'
@@ -93,7 +93,7 @@ export function proxyOf(row: SqliteRow): StoredProxy {
   return { ...definitionOf(row), hash: row.hash as Uint8Array }
 }
 
-export function tokenOf(row: SqliteRow): StoredToken {
+export function tokenOf(row: SqliteRow): FoundToken {
   const internalId = unpackId(row.serial)
   const { cvc, cvc_expires_at: expiresAt } = row
   return {
@@ -112,7 +112,7 @@ export function tokenOf(row: SqliteRow): StoredToken {
     ...madeOf(row),
     revision: row.revision ?? 0,
     uncommitted: row.uncommitted === 1,
-  } as StoredToken
+  } as FoundToken
 }
 
 /** In the order that `tokenOfColumns` expects. */
@@ -133,7 +133,7 @@ export function dataUpTo(bytesMax: string, table: string): string {
 }
 
 /** Returns the token in an array row: rows as objects are built a third slower, and read more slowly still. */
-export function tokenOfColumns(values: readonly SQLOutputValue[]): StoredToken {
+export function tokenOfColumns(values: readonly SQLOutputValue[]): FoundToken {
   return tokenOf({
     serial: values[0]!,
     name: values[1]!,

@@ -1,5 +1,5 @@
 import type { ChangeOf } from '../../ports/change.ts'
-import type { StoredToken, StoredTransaction } from '../../ports/stored.ts'
+import type { FoundToken, StoredTransaction } from '../../ports/stored.ts'
 import type { BatchPacker, SqliteValue } from './batch.ts'
 import { STATEMENT } from './statements.ts'
 import { indexTermsOf } from '../../ports/index-terms.ts'
@@ -134,7 +134,7 @@ function packLock(
 
 function which(
   { tenantId, within }: ChangeScope,
-  { internalId }: StoredToken,
+  { internalId }: FoundToken,
   revision: number,
   now: number,
 ): SqliteValue[] {

@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
+import { INLINE_DATA_BYTES_MAX } from '../../base/limits.ts'
 import type { TokenReader } from '../../ports/store.ts'
-import type { StoredToken } from '../../ports/stored.ts'
+import type { FoundToken } from '../../ports/stored.ts'
 import { DataCount } from '../../ports/too-much-data.ts'
 import { readTransactionOn } from './read-transaction.ts'
 import { packId } from './ids.ts'
@@ -25,7 +26,7 @@ export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
   const within = tokenReaderWithin(db)
 
   /** Finds a token; its data is null if longer than `bytesMax`. */
-  function find(tenant: Key, id: string, bytesMax: number): StoredToken | null {
+  function find(tenant: Key, id: string, bytesMax: number): FoundToken | null {
     const key = packId(id)
     const row =
       typeof key === 'string'
@@ -37,7 +38,7 @@ export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
   /** Returns the look-up for a transaction, or for outside of all; works as find() does. */
   function lookWithin(tenant: Key, transactionId: string | undefined) {
     const number = transactionId === undefined ? null : within.numberOf(tenant, transactionId)
-    return (id: string, bytesMax: number): StoredToken | null =>
+    return (id: string, bytesMax: number): FoundToken | null =>
       number === null ? find(tenant, id, bytesMax) : within.find(tenant, id, { number, bytesMax })
   }
 
@@ -55,27 +56,35 @@ export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
       })
     },
 
+    lookUp: async (tenantId, ids, transactionId) => {
+      const tenant = packId(tenantId)
+      if (ids.length === 1 && transactionId === undefined) {
+        const token = find(tenant, ids[0]!, INLINE_DATA_BYTES_MAX)
+        return token === null ? [] : [token]
+      }
+      return inReadTransaction(() => {
+        const look = lookWithin(tenant, transactionId)
+        return [...each(ids, (id) => look(id, INLINE_DATA_BYTES_MAX))]
+      })
+    },
+
     known: async (tenantId, ids, transactionId) =>
       inReadTransaction(() => {
         const look = lookWithin(packId(tenantId), transactionId)
         return [...new Set(ids)].filter((id) => look(id, NOTHING) !== null)
       }),
 
-    findByFingerprint: async (tenantId, type, fingerprint, now, transactionId, bytesMax) => {
+    findByFingerprint: async (tenantId, type, fingerprint, now, transactionId) => {
       const tenant = packId(tenantId)
-      const count = new DataCount(bytesMax)
+      const bytesMax = INLINE_DATA_BYTES_MAX
       if (transactionId === undefined) {
-        const row = byFingerprint.get(count.left, tenant, type, fingerprint, now)
-        return row === undefined ? null : count.gather([tokenOf(row)])[0]!
+        const row = byFingerprint.get(bytesMax, tenant, type, fingerprint, now)
+        return row === undefined ? null : tokenOf(row)
       }
       return inReadTransaction(() => {
         const number = within.numberOf(tenant, transactionId)
         if (number === null) return null
-        const duplicate = within.findDuplicate(tenant, { type, fingerprint }, now, {
-          number,
-          bytesMax: count.left,
-        })
-        return duplicate === null ? null : count.gather([duplicate])[0]!
+        return within.findDuplicate(tenant, { type, fingerprint }, now, { number, bytesMax })
       })
     },
 
@@ -86,8 +95,8 @@ export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
 /** Yields the tokens found for `ids`, each once, on demand. */
 function* each(
   ids: readonly string[],
-  look: (id: string) => StoredToken | null,
-): Generator<StoredToken, void> {
+  look: (id: string) => FoundToken | null,
+): Generator<FoundToken, void> {
   for (const id of new Set(ids)) {
     const token = look(id)
     if (token !== null) yield token
@@ -145,7 +154,7 @@ function tokenReaderWithin(db: DatabaseSync) {
     tenant: Key,
     row: SqliteRow | undefined,
     { number, bytesMax }: ReadView,
-  ): StoredToken | null {
+  ): FoundToken | null {
     if (row === undefined) return null
     const over = pending.get(tenant, row['serial']!, number, bytesMax)
     if (over === undefined) return tokenOf(row)
@@ -160,7 +169,7 @@ function tokenReaderWithin(db: DatabaseSync) {
     numberOf: (tenant: Key, id: string): SQLOutputValue | null =>
       number.get(tenant, packId(id))?.['number'] ?? null,
 
-    find(tenant: Key, id: string, seen: ReadView): StoredToken | null {
+    find(tenant: Key, id: string, seen: ReadView): FoundToken | null {
       const key = packId(id)
       const asked = [tenant, key, seen.number, seen.bytesMax]
       const row =
@@ -175,7 +184,7 @@ function tokenReaderWithin(db: DatabaseSync) {
       { type, fingerprint }: { readonly type: string; readonly fingerprint: string },
       now: number,
       seen: ReadView,
-    ): StoredToken | null {
+    ): FoundToken | null {
       const asked = [tenant, type, fingerprint, now, seen.number, seen.bytesMax]
       const duplicates = [duplicate, pendingDuplicate].flatMap((it) => {
         const token = overlaid(tenant, it.get(...asked), seen)
