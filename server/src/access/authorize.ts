@@ -108,14 +108,58 @@ export function visibleContainers(
   permission: Permission,
 ): readonly string[] | null {
   const { transform, by } = decide(context, permission, NO_CONTAINERS, null)
-  const own = pathsOf(context, permission)
-  const paths =
-    context.within === null ? own : intersectionOf(own, pathsOf(context.within, permission))
+  const paths = containersGranted(context, permission)
   const allowed = transform !== null
   context.decisions.push({ permission, containers: paths, allowed, by })
   if (!allowed) throw permissionMissing(context, permission)
   return paths.includes('/') ? null : paths
 }
+
+/**
+ * Returns the containers at and below which the caller may use `permission`, as visibleContainers() does but always as a list.
+ * Records no decision: for code that limits what it looks for, and records what it finds.
+ */
+export function containersGranted(
+  principal: Pick<Principal, keyof Rights | 'within'>,
+  permission: Permission,
+): readonly string[] {
+  const own = pathsOf(principal, permission)
+  const { within } = principal
+  return within === null ? own : intersectionOf(own, pathsOf(within, permission))
+}
+
+/**
+ * Decides whether the caller may read a duplicate that the answer is about, and records that deduplication found it, whether or
+ * not any of its data is shown. Returns null if the caller may not read it.
+ */
+export function authorizeDuplicate(context: RequestContext, token: Resource): Grant | null {
+  const { internalId, containers, id } = token
+  const { transform, by } = decide(context, 'token:read', containers, id)
+  context.decisions.push({
+    permission: 'token:read',
+    containers,
+    allowed: true,
+    by,
+    internalId,
+    transform: transform ?? 'redact',
+    about: DEDUPLICATION,
+  })
+  return transform === null ? null : { transform, internalId }
+}
+
+/** Records a duplicate that was withheld from the caller, which got a token of its own or a refusal. */
+export function recordWithheldDuplicate(context: RequestContext, internalId: string): void {
+  context.decisions.push({
+    permission: 'token:read',
+    containers: NO_CONTAINERS,
+    allowed: false,
+    by: REFUSED.by,
+    internalId,
+    about: DEDUPLICATION,
+  })
+}
+
+const DEDUPLICATION = { entityType: 'token', operation: 'deduplicate' } as const
 
 function pathsOf(rights: Rights, permission: Permission): readonly string[] {
   if (holds(rights, rights.permissions, permission)) return ['/']

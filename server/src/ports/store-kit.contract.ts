@@ -1,4 +1,5 @@
 /** Helpers that the parts of the store contract share: numbered entities and changes of them. */
+import { DEFAULT_TENANT_SETTINGS } from '../base/access.ts'
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { IDEMPOTENCY_LIFETIME_MS } from '../base/limits.ts'
@@ -137,7 +138,7 @@ export function tenant(n: number): StoredTenant {
     id: uuid(n),
     name: `tenant ${n}`,
     plan: 'enterprise',
-    settings: { fingerprintTokens: true, deduplicateTokens: false },
+    settings: { ...DEFAULT_TENANT_SETTINGS, fingerprintTokens: true },
     createdBy: 'init',
     createdAt: NOW,
     modifiedBy: null,

@@ -1,17 +1,27 @@
 /**
  * Deduplication: finds the drafts that already have a duplicate.
  *
+ * It must not tell a caller which values exist, so a caller finds only duplicates in the containers that duplicateContainers()
+ * returns, and otherwise gets a token of its own. Every duplicate that is found, and every one that is withheld, is recorded at
+ * the look-up: whatever becomes of the request or its transaction. Decision 0076.
+ *
  * Another request may store the duplicate between the lookup and the commit. The store then refuses the commit, and the
  * lookup is repeated. Source: interface.md, Tokens, Deduplication.
  */
-import { tryAuthorize } from '../access/authorize.ts'
-import type { RequestContext } from '../base/access.ts'
+import {
+  authorizeDuplicate,
+  containersGranted,
+  recordWithheldDuplicate,
+  type Grant,
+} from '../access/authorize.ts'
+import { covers } from '../access/container.ts'
+import type { Principal, RequestContext } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import type { EvaluationContext } from '../expressions/template.ts'
 import type { TenantKeys } from '../ports/keyring.ts'
 import type { StoredToken } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
-import { deduplicates, fingerprintOf } from './derive.ts'
+import { asksToDeduplicate, fingerprintOf } from './derive.ts'
 import type { Draft } from './draft.ts'
 import { ReadBudget } from './read-budget.ts'
 import { openData } from './sealing.ts'
@@ -29,19 +39,112 @@ export interface DuplicateView {
   readonly masked: Json | undefined
 }
 
+/**
+ * Returns the containers at and below which the caller finds duplicates, null for everywhere: for public applications none or
+ * all, as the tenant's settings say, and for all others those that they may read, unless the settings allow more.
+ *
+ * Like lists, rules with conditions beyond the container count for nothing.
+ */
+export function duplicateContainers(principal: Principal): readonly string[] | null {
+  const { type, settings } = principal
+  if (type === 'public') return settings.deduplicatePublic ? null : []
+  if (type !== 'session' && settings.deduplicateUnreadable) return null
+  const readable = containersGranted(principal, 'token:read')
+  return readable.includes('/') ? null : readable
+}
+
+/** Returns the caller's grant to read a duplicate, or null. */
+export type DuplicateGrants = (token: StoredToken) => Grant | null
+
+/** Returns a function that records a duplicate as found, and returns the caller's grant to read it: once for each. */
+export function duplicateGrants(context: RequestContext): DuplicateGrants {
+  let known: Map<StoredToken, Grant | null> | undefined
+  return (token) => {
+    known ??= new Map()
+    const before = known.get(token)
+    if (before !== undefined) return before
+    const grant = authorizeDuplicate(context, token)
+    known.set(token, grant)
+    return grant
+  }
+}
+
+/** Shared by the look-ups of a request. */
+export interface DuplicateSearch {
+  readonly context: RequestContext
+  /** Of duplicateContainers(). */
+  readonly containers: readonly string[] | null
+  readonly grants: DuplicateGrants
+  readonly now: number
+}
+
+/**
+ * Returns the oldest duplicate that the caller may find, recorded as found, or null. If there is one that it may not find, that
+ * is recorded as refused: the answer says nothing about it.
+ *
+ * With `readBudget`, throws what ReadBudget throws.
+ */
+export async function findDuplicate(
+  { store: { tokens } }: Pick<World, 'store'>,
+  { context, containers, grants, now }: DuplicateSearch,
+  { type, fingerprint }: { readonly type: string; readonly fingerprint: string },
+  readBudget?: ReadBudget,
+): Promise<StoredToken | null> {
+  const { tenantId, transactionId } = context
+  const find = async (bytesMax?: number): Promise<readonly StoredToken[]> => {
+    const it = await tokens.findByFingerprint(
+      tenantId,
+      type,
+      fingerprint,
+      now,
+      transactionId,
+      bytesMax,
+      containers ?? undefined,
+    )
+    return it === null ? [] : [it]
+  }
+  if (containers?.length !== 0) {
+    const [found] = await (readBudget === undefined ? find() : readBudget.read(find)).catch(
+      async (error: unknown) => {
+        // The refusal may be due to the duplicate's size, and then tells that it exists.
+        await recordWithheld()
+        throw error
+      },
+    )
+    if (found !== undefined) {
+      grants(found)
+      return found
+    }
+  }
+  if (containers !== null) await recordWithheld()
+  return null
+
+  async function recordWithheld(): Promise<void> {
+    const internalId = await tokens.knownByFingerprint(
+      tenantId,
+      type,
+      fingerprint,
+      now,
+      transactionId,
+    )
+    if (internalId !== null) recordWithheldDuplicate(context, internalId)
+  }
+}
+
 /** Returns the duplicate of each draft that has one and asks for deduplication. Throws what ReadBudget throws. */
 export async function findDuplicates(
   world: Pick<World, 'clock' | 'store'>,
-  context: RequestContext,
+  search: DuplicateSearch,
   keys: TenantKeys,
   drafts: readonly Draft[],
-  {
-    now,
-    evaluationContext,
-  }: { readonly now: number; readonly evaluationContext: EvaluationContext },
+  evaluationContext: EvaluationContext,
 ): Promise<ReadonlyMap<number, Duplicate>> {
+  const { context, containers } = search
   const duplicates = new Map<number, Duplicate>()
-  const known = new Map<string, Duplicate>()
+  /** Stored duplicates by kind; null where there is none to be found. Each is looked up once per payload. */
+  const stored = new Map<string, StoredToken | null>()
+  /** The first draft of each kind that is made a token, and that the caller may find. */
+  const earlier = new Map<string, number>()
   const readBudget = new ReadBudget(context)
   await inChunks(world.clock, drafts.length, async (index) => {
     const draft = drafts[index]!
@@ -49,43 +152,25 @@ export async function findDuplicates(
     if (fingerprint === null) return
     const { name: type } = draft.type
     const kind = `${type} ${fingerprint}`
-    const earlier = known.get(kind)
-    if (!deduplicates(draft, context)) {
-      known.set(kind, earlier ?? index)
-      return
+    if (asksToDeduplicate(draft, context)) {
+      let found = stored.get(kind)
+      if (found === undefined) {
+        found = await findDuplicate(world, search, { type, fingerprint }, readBudget)
+        stored.set(kind, found)
+      }
+      const duplicate = found ?? earlier.get(kind)
+      if (duplicate !== undefined) {
+        duplicates.set(index, duplicate)
+        return
+      }
     }
-    // A stored duplicate is looked up once per payload, found or not.
-    const duplicate = isStored(earlier)
-      ? earlier
-      : ((await findDuplicate(type, fingerprint)) ?? earlier)
-    known.set(kind, duplicate ?? index)
-    if (duplicate !== undefined) duplicates.set(index, duplicate)
+    if (!earlier.has(kind) && isIn(draft, containers)) earlier.set(kind, index)
   })
   return duplicates
-
-  async function findDuplicate(
-    type: string,
-    fingerprint: string,
-  ): Promise<StoredToken | undefined> {
-    const { tenantId, transactionId } = context
-    const { tokens } = world.store
-    const [duplicate] = await readBudget.read(async (bytesMax) => {
-      const it = await tokens.findByFingerprint(
-        tenantId,
-        type,
-        fingerprint,
-        now,
-        transactionId,
-        bytesMax,
-      )
-      return it === null ? [] : [it]
-    })
-    return duplicate
-  }
 }
 
-function isStored(duplicate: Duplicate | undefined): duplicate is StoredToken {
-  return typeof duplicate === 'object'
+function isIn({ options }: Draft, paths: readonly string[] | null): boolean {
+  return paths?.some((path) => options.containers.some((it) => covers(path, it))) ?? true
 }
 
 /**
@@ -94,7 +179,7 @@ function isStored(duplicate: Duplicate | undefined): duplicate is StoredToken {
  * Caches the view, because thousands of drafts may share one duplicate.
  */
 export function duplicateViewer(
-  context: RequestContext,
+  grants: DuplicateGrants,
   keys: TenantKeys,
   {
     now,
@@ -106,27 +191,19 @@ export function duplicateViewer(
     views ??= new Map()
     const known = views.get(token)
     if (known !== undefined) return known
-    const view = viewDuplicate(context, keys, token, { now, evaluationContext })
+    const grant = grants(token)
+    const view = grant === null ? null : viewDuplicate(keys, token, grant)
     views.set(token, view)
     return view
   }
-}
 
-function viewDuplicate(
-  context: RequestContext,
-  keys: TenantKeys,
-  token: StoredToken,
-  {
-    now,
-    evaluationContext,
-  }: { readonly now: number; readonly evaluationContext: EvaluationContext },
-): DuplicateView | null {
-  const grant = tryAuthorize(context, 'token:read', token)
-  if (grant === null) return null
-  const data = openData(keys, token, now, grant)
-  const { transform } = grant
-  return {
-    data: shownData(token, data, transform, evaluationContext),
-    masked: shownData(token, data, transform === 'reveal' ? 'mask' : transform, evaluationContext),
+  function viewDuplicate(keys: TenantKeys, token: StoredToken, grant: Grant): DuplicateView {
+    const data = openData(keys, token, now, grant)
+    const { transform } = grant
+    const atMost = transform === 'reveal' ? 'mask' : transform
+    return {
+      data: shownData(token, data, transform, evaluationContext),
+      masked: shownData(token, data, atMost, evaluationContext),
+    }
   }
 }

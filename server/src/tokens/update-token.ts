@@ -7,7 +7,7 @@ import { ok, type Answer } from '../http/endpoint.ts'
 import type { TenantKeys } from '../ports/keyring.ts'
 import type { StoredToken } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
-import { deduplicates, fingerprintOf, indexesOf } from './derive.ts'
+import { asksToDeduplicate, fingerprintOf, indexesOf } from './derive.ts'
 import { parseDraft, type Draft } from './draft.ts'
 import { findLive } from './find-live.ts'
 import { evaluationContextFor, type BuiltToken } from './make-tokens.ts'
@@ -15,7 +15,13 @@ import { parsePatch, patchedRequest, touchesShortLived, type TokenPatch } from '
 import { renderBuiltToken } from './render-built-token.ts'
 import { openData, sealData, withoutShortLived } from './sealing.ts'
 import type { TokenSettings } from './token-settings.ts'
-import { duplicateViewer } from './deduplication.ts'
+import {
+  duplicateContainers,
+  duplicateGrants,
+  duplicateViewer,
+  findDuplicate,
+  type DuplicateSearch,
+} from './deduplication.ts'
 
 /** One update request, unchanged over all its attempts. */
 interface TokenUpdate {
@@ -28,7 +34,8 @@ interface TokenUpdate {
  * Applies a merge patch to a token and returns the token, its data shown as the caller's update permission allows.
  *
  * Only the version that was read is changed: if another request was faster, it is read again. An update that would make
- * the token a duplicate of another, where deduplication is on, is not applied: the answer describes the other token.
+ * the token a duplicate of one that the caller may find, where deduplication is on, is not applied: the answer describes the
+ * other token.
  *
  * Throws `token_not_found`, `permission_missing`, `token_busy`, and what patchedRequest(), parseDraft() and commit() throw.
  * Source: interface.md, Update a token.
@@ -75,8 +82,17 @@ async function updateOnce(
     evaluationContext,
     shortLivedExpired: false,
   }
+  const findable = duplicateContainers(context)
+  const grants = duplicateGrants(context)
+  const search: DuplicateSearch = { context, containers: findable, grants, now }
   // Existing duplicates, perhaps created by two transactions, can still be changed.
-  const unlessDuplicate = token.deduplicate && token.fingerprint !== before.fingerprint
+  const deduplicates = token.fingerprint !== before.fingerprint && asksToDeduplicate(draft, context)
+  // The store knows only all duplicates, so for a caller that finds some of them they are looked up before.
+  if (deduplicates && findable !== null) {
+    const found = await answerWithDuplicate()
+    if (found !== null) return found
+  }
+  const unlessDuplicate = deduplicates && findable === null
   const answer = ok(renderBuiltToken(context, built, settings))
   const conflict = await commit(
     world,
@@ -107,16 +123,11 @@ async function updateOnce(
 
   async function answerWithDuplicate(): Promise<Answer | null> {
     const { type, fingerprint } = token
-    const duplicate = await world.store.tokens.findByFingerprint(
-      context.tenantId,
-      type,
-      fingerprint!,
-      now,
-      context.transactionId,
-    )
+    if (fingerprint === null) return null
+    const duplicate = await findDuplicate(world, search, { type, fingerprint })
     if (duplicate === null) return null
     const shown = (at: number): Answer => {
-      const view = duplicateViewer(context, keys, { now: at, evaluationContext })(duplicate)
+      const view = duplicateViewer(search.grants, keys, { now: at, evaluationContext })(duplicate)
       return ok(
         renderBuiltToken(context, { ...built, token: duplicate, duplicate: view }, settings),
       )
@@ -164,7 +175,10 @@ function changedToken(
     metadata: options.metadata,
     details: options.details,
     fingerprint: fingerprintOf(keys, context, draft, evaluationContext),
-    deduplicate: deduplicates(draft, context),
+    // As for a new token; a caller that finds only some duplicates cannot turn it on.
+    deduplicate:
+      asksToDeduplicate(draft, context) &&
+      (before.deduplicate || duplicateContainers(context) === null),
     indexes: indexesOf(keys, draft, evaluationContext, lenient),
     expiresAt: options.expiresAt,
     modifiedBy: context.applicationId,

@@ -1,9 +1,11 @@
 /** Reads tokens as a transaction sees them: with its own tokens and its pending changes applied. */
 import { isUuid } from '../../base/id.ts'
 import type { StoredToken } from '../../ports/stored.ts'
+import type { DuplicateQuery } from '../../ports/token-query.ts'
 import { idOf, tokenOf, type PostgresRow } from './rows.ts'
 import type { AskPostgres, PostgresValue } from './session.ts'
 import { packText } from './text.ts'
+import { Parameters, inOneOf } from './token-conditions.ts'
 import { CONTENT } from './token-content.ts'
 import { HIDDEN, VISIBLE, livesAt, madeIn } from './visibility.ts'
 
@@ -55,19 +57,28 @@ function askedFor(tenantId: string, ids: readonly string[], within: string): Pos
 export async function findDuplicateWithin(
   ask: AskPostgres,
   tenantId: string,
-  { type, fingerprint }: { readonly type: string; readonly fingerprint: string },
+  { type, fingerprint, containers }: DuplicateQuery,
   now: number,
   within: string,
 ): Promise<StoredToken | null> {
+  const parameters = new Parameters()
+  parameters.add(tenantId, 'uuid')
+  parameters.add(isUuid(within) ? within : null, 'uuid')
+  parameters.add(packText(type), 'text')
+  parameters.add(packText(fingerprint), 'text')
+  parameters.add(now, 'bigint')
+  const inside = (table: string): string =>
+    containers === undefined ? 'true' : inOneOf(containers, parameters, `${table}.containers`)
   const rows = await ask(
     `SELECT * FROM (
        ${SEEN} AND tokens.type = $3 AND ${livesAt('$5::bigint')}
-         AND tokens.fingerprint = $4 AND pending.serial IS NULL
+         AND tokens.fingerprint = $4 AND pending.serial IS NULL AND ${inside('tokens')}
        UNION ALL
        ${SEEN} AND tokens.type = $3 AND ${livesAt('$5::bigint')}
          AND pending.fingerprint = $4 AND NOT pending.deleted AND ${livesAt('$5::bigint', 'pending')}
+         AND ${inside('pending')}
      ) AS duplicates ORDER BY serial LIMIT 1`,
-    [tenantId, isUuid(within) ? within : null, packText(type), packText(fingerprint), now],
+    parameters.values,
   )
   return rows.flatMap(overlaid)[0] ?? null
 }
