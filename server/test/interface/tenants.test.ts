@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import type { TenantSettings } from '../../src/base/access.ts'
 import type { JsonObject } from '../../src/base/json.ts'
 import { TENANT_CLEARING_MS } from '../../src/base/limits.ts'
 import { clearDeletedTenants } from '../../src/tenants/clear-deleted-tenants.ts'
@@ -108,6 +109,24 @@ describe('PUT /tenants/self', () => {
     assert.equal((await put(vault, { name: 'x'.repeat(200) })).status, 200)
     await assert.rejects(vault.addTenant('theirs'), /There is a tenant named "theirs" already/)
   })
+
+  for (const store of ['sqlite', 'postgres'] as const) {
+    test(`settings that are newer than a tenant have their defaults, on ${store}`, async (t) => {
+      const vault = await stillVault({ store })
+      t.after(() => vault.close())
+      const tenant = (await vault.world.store.tenants.find(vault.tenantId))!
+      const older = { fingerprintTokens: true, deduplicateTokens: false } as TenantSettings
+      const change = { kind: 'update-tenant', tenant: { ...tenant, settings: older } } as const
+      assert.equal(await vault.world.store.commit(vault.tenantId, [change]), null)
+      const read = await vault.call('GET', '/tenants/self', { key: vault.managementKey })
+      assert.deepEqual(read.json()['settings'], {
+        fingerprint_tokens: 'true',
+        deduplicate_tokens: 'false',
+        deduplicate_public: 'false',
+        deduplicate_unreadable: 'true',
+      })
+    })
+  }
 
   const malformed: Record<string, JsonObject> = {
     'no name': {},

@@ -160,7 +160,7 @@ const CALLERS: Readonly<Record<string, LimitedCaller>> = {
 }
 
 for (const [name, { settings = {}, keyIn, findsItsOwn }] of Object.entries(CALLERS)) {
-  describe(`${name}`, () => {
+  describe(name, () => {
     /** Everything the caller is answered that tries out a value, which exists or does not. */
     async function tried(exists: boolean): Promise<{ answers: Json[]; vault: StillVault }> {
       const vault = await stillVault({ settings })
