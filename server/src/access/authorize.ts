@@ -113,14 +113,60 @@ export function visibleContainers(
   permission: Permission,
 ): readonly string[] | null {
   const { transform, by } = decide(context, permission, NO_CONTAINERS, null)
-  const own = pathsOf(context, permission)
-  const paths =
-    context.within === null ? own : intersectionOf(own, pathsOf(context.within, permission))
+  const paths = containersGranted(context, permission)
   const allowed = transform !== null
   context.decisions.push({ permission, containers: paths, allowed, by })
   if (!allowed) throw permissionMissing(context, permission)
   return paths.includes('/') ? null : paths
 }
+
+/**
+ * Returns the containers at and below which the caller may use `permission`, as visibleContainers() does but always as a list.
+ * Records no decision: for code that limits what it looks for, and records what it finds.
+ */
+export function containersGranted(
+  principal: Pick<Principal, keyof Rights | 'within'>,
+  permission: Permission,
+): readonly string[] {
+  const own = pathsOf(principal, permission)
+  const { within } = principal
+  return within === null ? own : intersectionOf(own, pathsOf(within, permission))
+}
+
+/**
+ * Decides whether the caller may read a duplicate that the answer is about, and records that deduplication found it, whether or
+ * not any of its data is shown. Returns null if the caller may not read it.
+ */
+export function authorizeDuplicate(context: RequestContext, token: Resource): Grant | null {
+  const { internalId, containers, id } = token
+  const { transform, by } = decide(context, 'token:read', containers, id)
+  context.decisions.push({
+    permission: 'token:read',
+    containers,
+    allowed: true,
+    by,
+    internalId,
+    resourceId: id,
+    ...(transform === null ? undefined : { granted: transform }),
+    transform: transform ?? 'redact',
+    about: DEDUPLICATION,
+  })
+  return transform === null ? null : { transform, internalId }
+}
+
+/** Records a duplicate that was withheld from the caller, which got a token of its own or a refusal. */
+export function recordWithheldDuplicate(context: RequestContext, internalId: string): void {
+  context.decisions.push({
+    permission: 'token:read',
+    containers: NO_CONTAINERS,
+    allowed: false,
+    by: REFUSED.by,
+    internalId,
+    about: DEDUPLICATION,
+  })
+}
+
+const DEDUPLICATION = { entityType: 'token', operation: 'deduplicate' } as const
 
 function pathsOf(rights: Rights, permission: Permission): readonly string[] {
   if (holds(rights, rights.permissions, permission)) return ['/']
@@ -171,8 +217,10 @@ export interface PastGrant extends Pick<Decision, 'permission' | 'containers'> {
 /** Returns the grants among `decisions`, each once. */
 export function grantsAmong(decisions: readonly Decision[]): PastGrant[] {
   const grants = new Map<string, PastGrant>()
-  for (const { allowed, permission, containers, resourceId, granted } of decisions) {
+  for (const { allowed, permission, containers, resourceId, granted, about } of decisions) {
     if (!allowed) continue
+    // A duplicate may be found by a caller that may not read it: there is no grant to decide again.
+    if (about === DEDUPLICATION && granted === undefined) continue
     const grant = { permission, containers, resourceId, granted }
     grants.set(JSON.stringify(grant), grant)
   }

@@ -65,11 +65,16 @@ export async function recoverManagementKey(
 
 async function findTenant({ store }: RecoveryWorld, named: string | null): Promise<StoredTenant> {
   const { tenants } = store
-  const found =
-    named === null
-      ? null
-      : ((isUuid(named) ? await tenants.find(named) : null) ?? (await tenants.findByName(named)))
-  if (found !== null) return found
+  const byId = named !== null && isUuid(named) ? await tenants.find(named) : null
+  const found = byId !== null ? [byId] : named === null ? [] : await tenants.named(named)
+  if (found.length === 1) return found[0]!
+  // Tenants rename themselves: one may have taken the name of another, to be given its operator's trust.
+  if (found.length > 1) {
+    const ids = found.slice(0, LISTED_MAX).map((it) => it.id)
+    throw new RecoveryError(
+      `${found.length} tenants are named "${named}": pass the id of one of ${ids.sort().join(', ')}.`,
+    )
+  }
   const ids = await tenants.ids()
   if (ids.length === 0) {
     throw new RecoveryError('There is no tenant: create one with symbolon init.')

@@ -140,6 +140,7 @@ const PAST: Readonly<Record<string, string>> = {
   rollback: 'rolled back',
   expire: 'expired',
   rotate: 'rotated',
+  deduplicate: 'found as a duplicate',
 }
 
 const CHANGING: ReadonlySet<string> = new Set(['create', 'update', 'delete'])

@@ -128,6 +128,18 @@ export interface InProcessCaller {
 export interface TenantSettings {
   readonly fingerprintTokens: boolean
   readonly deduplicateTokens: boolean
+  /** Whether public applications may find duplicates, none of which they may read. */
+  readonly deduplicatePublic: boolean
+  /** Whether private applications may find duplicates that they may not read. */
+  readonly deduplicateUnreadable: boolean
+}
+
+/** Of a new tenant; a setting that is newer than a stored tenant has this value for it. */
+export const DEFAULT_TENANT_SETTINGS: TenantSettings = {
+  fingerprintTokens: false,
+  deduplicateTokens: false,
+  deduplicatePublic: false,
+  deduplicateUnreadable: true,
 }
 
 /** The result of one authorization check, kept for the audit log. It names containers and rules, never data. */

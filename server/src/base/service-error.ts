@@ -101,7 +101,6 @@ export const REFUSALS = {
   transaction_expired: { status: 409, detail: 'The transaction is expired.' },
   token_id_taken: { status: 409, detail: 'A token with this id already exists.' },
   session_authorized: { status: 409, detail: 'The session is already authorized.' },
-  tenant_name_taken: { status: 409, detail: 'Another tenant has this name.' },
   idempotency_in_flight: {
     status: 409,
     detail: 'A request with this idempotency key is still in progress.',

@@ -1,7 +1,13 @@
 import type { FastifyRequest } from 'fastify'
 import { hash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import type { RequestContext, Principal, ReplayScope, LargeReadQuota } from '../base/access.ts'
+import {
+  DEFAULT_TENANT_SETTINGS,
+  type RequestContext,
+  type Principal,
+  type ReplayScope,
+  type LargeReadQuota,
+} from '../base/access.ts'
 import { requireSameRights } from '../base/present-rights.ts'
 import { idempotencyKeyOf } from './request-headers.ts'
 
@@ -94,7 +100,7 @@ function replayScopeOf(
 export const PUBLIC_CONTEXT: RequestContext = Object.freeze({
   tenantId: '',
   plan: 'standard',
-  settings: { fingerprintTokens: false, deduplicateTokens: false },
+  settings: DEFAULT_TENANT_SETTINGS,
   applicationId: '',
   keyId: '',
   keys: [],

@@ -1,4 +1,5 @@
 /** Helpers that the parts of the store contract share: numbered entities and changes of them. */
+import { DEFAULT_TENANT_SETTINGS } from '../base/access.ts'
 import assert from 'node:assert/strict'
 import { after, type TestContext } from 'node:test'
 import type { KeyReference } from '../base/access.ts'
@@ -156,7 +157,7 @@ export function tenant(n: number): StoredTenant {
     id: uuid(n),
     name: `tenant ${n}`,
     plan: 'enterprise',
-    settings: { fingerprintTokens: true, deduplicateTokens: false },
+    settings: { ...DEFAULT_TENANT_SETTINGS, fingerprintTokens: true },
     createdBy: 'init',
     createdAt: NOW,
     modifiedBy: null,

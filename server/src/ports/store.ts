@@ -74,8 +74,8 @@ export interface Store {
 
 export interface TenantReader {
   find(tenantId: string): Promise<StoredTenant | null>
-  /** Names are unique over all tenants; used on set-up only. */
-  findByName(name: string): Promise<StoredTenant | null>
+  /** The tenants with this name: a new tenant's is unique, but a tenant may be renamed to any. For the operator's commands. */
+  named(name: string): Promise<StoredTenant[]>
   /** Of every tenant; for the operator's commands. */
   ids(): Promise<string[]>
   /** The number of tenants; used on set-up only. */
@@ -144,14 +144,27 @@ export interface TokenReader {
   /** The `ids` that find() would find, however much data they have: none of it is read. */
   known(tenantId: string, ids: readonly string[], within?: string): Promise<string[]>
 
-  /** The oldest token of this type and fingerprint that is not expired at `now`, or null. */
+  /**
+   * The oldest token of this type and fingerprint that is not expired at `now`, or null. With `containers`, only tokens with a
+   * container that is one of these or lies below it.
+   */
   findByFingerprint(
     tenantId: string,
     type: string,
     fingerprint: string,
     now: number,
     within?: string,
+    containers?: readonly string[],
   ): Promise<FoundToken | null>
+
+  /** The internal id of the token that findByFingerprint() would find anywhere. None of its data is read. */
+  knownByFingerprint(
+    tenantId: string,
+    type: string,
+    fingerprint: string,
+    now: number,
+    within?: string,
+  ): Promise<string | null>
 
   /**
    * One page of the tokens that match `query`, by internal id, newest first; `total` counts all of them.

@@ -19,15 +19,17 @@ import type { Random } from '../ports/random.ts'
 import type { Conflict } from '../ports/change.ts'
 import type { FoundToken, StoredToken } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
-import { aliasOf, deduplicates, fingerprintOf, indexesOf } from './derive.ts'
+import { aliasOf, asksToDeduplicate, fingerprintOf, indexesOf } from './derive.ts'
 import type { Draft } from './draft.ts'
 import { sealData, withoutShortLived } from './sealing.ts'
 import { inChunks } from './chunked-work.ts'
 import {
-  findDuplicates,
+  duplicateContainers,
   duplicateViewer,
-  type DuplicateView,
+  findDuplicates,
   type Duplicate,
+  type DuplicateGrants,
+  type DuplicateView,
 } from './deduplication.ts'
 
 /** The result of a draft: a new token, or its existing duplicate. */
@@ -116,14 +118,17 @@ function buildAttempt(
   renderer: TokenRenderer,
 ): AttemptResult | Promise<AttemptResult> {
   const { context, keys, drafts } = batch
-  const attempt: Attempt = {
-    now: world.clock.now(),
-    evaluationContext: evaluationContextFor(world.random, context, drafts.length),
-  }
-  if (!drafts.some((draft) => deduplicates(draft, context))) {
+  const now = world.clock.now()
+  const evaluationContext = evaluationContextFor(world.random, context, drafts.length)
+  const grants: DuplicateGrants = new Map()
+  if (!drafts.some((draft) => asksToDeduplicate(draft, context))) {
+    const attempt = { now, evaluationContext, grants, checksDuplicates: false }
     return buildAndRender(world, batch, renderer, attempt, NO_DUPLICATES)
   }
-  return findDuplicates(world, context, keys, drafts, attempt).then((duplicates) =>
+  const containers = duplicateContainers(context)
+  const attempt = { now, evaluationContext, grants, checksDuplicates: containers === null }
+  const search = { context, containers, grants, now }
+  return findDuplicates(world, search, keys, drafts, evaluationContext).then((duplicates) =>
     buildAndRender(world, batch, renderer, attempt, duplicates),
   )
 }
@@ -132,6 +137,12 @@ function buildAttempt(
 interface Attempt {
   readonly now: number
   readonly evaluationContext: EvaluationContext
+  readonly grants: DuplicateGrants
+  /**
+   * Whether the store refuses a token that has a duplicate by now. Not for callers that find only some duplicates: how the store
+   * treats their tokens, now and later, must not depend on the others.
+   */
+  readonly checksDuplicates: boolean
 }
 
 function buildAndRender(
@@ -141,9 +152,10 @@ function buildAndRender(
   attempt: Attempt,
   duplicates: ReadonlyMap<number, Duplicate>,
 ): AttemptResult | Promise<AttemptResult> {
-  const { now, evaluationContext } = attempt
-  const view = duplicateViewer(context, keys, attempt)
-  const viewLater = duplicateViewer(context, keys, { now: Infinity, evaluationContext })
+  const { now, evaluationContext, grants, checksDuplicates } = attempt
+  const view = duplicateViewer({ context, grants }, keys, attempt)
+  const later = { now: Infinity, evaluationContext }
+  const viewLater = duplicateViewer({ context, grants }, keys, later)
   const entropy = world.random.bytes(drafts.length * ID_RANDOM_BYTES)
   sortRandom(entropy)
   // Indexed by draft, as `rendered` is: a duplicate may be an earlier draft of the same payload.
@@ -163,8 +175,13 @@ function buildAndRender(
     let token: FoundToken
     if (found === undefined) {
       const internalId = idOf(now, entropy, index * ID_RANDOM_BYTES)
-      const options = { internalId, clashes: clashes.get(draft) ?? 0, now, evaluationContext }
-      const created = buildToken(context, keys, draft, options)
+      const created = buildToken(context, keys, draft, {
+        internalId,
+        clashes: clashes.get(draft) ?? 0,
+        now,
+        evaluationContext,
+        checksDuplicates,
+      })
       tokens.push(created)
       token = created
     } else token = typeof found === 'number' ? built[found]! : found
@@ -237,13 +254,14 @@ interface BuildOptions {
   readonly clashes: number
   readonly now: number
   readonly evaluationContext: EvaluationContext
+  readonly checksDuplicates: boolean
 }
 
 function buildToken(
   context: RequestContext,
   keys: TenantKeys,
   draft: Draft,
-  { internalId, clashes, now, evaluationContext }: BuildOptions,
+  { internalId, clashes, now, evaluationContext, checksDuplicates }: BuildOptions,
 ): StoredToken {
   const { type, options } = draft
   const id = idOfDraft(draft, internalId, clashes, evaluationContext)
@@ -258,7 +276,7 @@ function buildToken(
     metadata: options.metadata,
     details: options.details,
     fingerprint: fingerprintOf(keys, context, draft, evaluationContext),
-    deduplicate: deduplicates(draft, context),
+    deduplicate: checksDuplicates && asksToDeduplicate(draft, context),
     indexes: indexesOf(keys, draft, evaluationContext),
     expiresAt: options.expiresAt,
     createdBy: context.applicationId,

@@ -7,7 +7,7 @@ import { ok, type Answer } from '../http/endpoint.ts'
 import type { TenantKeys } from '../ports/keyring.ts'
 import type { FoundToken, StoredToken } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
-import { deduplicates, fingerprintOf, indexesOf } from './derive.ts'
+import { asksToDeduplicate, fingerprintOf, indexesOf } from './derive.ts'
 import { parseDraft, type Draft } from './draft.ts'
 import { readLive } from './find-live.ts'
 import { evaluationContextFor, type BuiltToken } from './make-tokens.ts'
@@ -15,7 +15,12 @@ import { parsePatch, patchedRequest, touchesShortLived, type TokenPatch } from '
 import { renderBuiltToken } from './render-built-token.ts'
 import { openData, sealData, withoutShortLived } from './sealing.ts'
 import type { TokenSettings } from './token-settings.ts'
-import { duplicateViewer, readDuplicate } from './deduplication.ts'
+import {
+  duplicateContainers,
+  duplicateViewer,
+  findDuplicate,
+  type DuplicateSearch,
+} from './deduplication.ts'
 import { ReadBudget } from './read-budget.ts'
 
 /** One update request, unchanged over all its attempts. */
@@ -29,7 +34,8 @@ interface TokenUpdate {
  * Applies a merge patch to a token and returns the token, its data shown as the caller's update permission allows.
  *
  * Only the version that was read is changed: if another request was faster, it is read again. An update that would make
- * the token a duplicate of another, where deduplication is on, is not applied: the answer describes the other token.
+ * the token a duplicate of one that the caller may find, where deduplication is on, is not applied: the answer describes the
+ * other token.
  *
  * Throws `token_not_found`, `permission_missing`, `token_busy`, and what patchedRequest(), parseDraft() and commit() throw.
  * Source: interface.md, Update a token.
@@ -80,8 +86,16 @@ async function updateOnce(
     evaluationContext,
     shortLivedExpired: false,
   }
+  const findable = duplicateContainers(context)
+  const search: DuplicateSearch = { context, containers: findable, grants: new Map(), now }
   // Existing duplicates, perhaps created by two transactions, can still be changed.
-  const unlessDuplicate = token.deduplicate && token.fingerprint !== before.fingerprint
+  const deduplicates = token.fingerprint !== before.fingerprint && asksToDeduplicate(draft, context)
+  // The store knows only all duplicates, so for a caller that finds some of them they are looked up before.
+  if (deduplicates && findable !== null) {
+    const found = await answerWithDuplicate()
+    if (found !== null) return found
+  }
+  const unlessDuplicate = deduplicates && findable === null
   const answer = ok(renderBuiltToken(context, built, settings))
   const conflict = await commit(
     world,
@@ -112,11 +126,12 @@ async function updateOnce(
 
   async function answerWithDuplicate(): Promise<Answer | null> {
     const { type, fingerprint } = token
-    const of = { type, fingerprint: fingerprint!, now }
-    const duplicate = await readDuplicate(world, context, new ReadBudget(context), of)
+    if (fingerprint === null) return null
+    const of = { type, fingerprint }
+    const duplicate = await findDuplicate(world, search, of, new ReadBudget(context))
     if (duplicate === null) return null
     const shown = (at: number): Answer => {
-      const view = duplicateViewer(context, keys, { now: at, evaluationContext })(duplicate)
+      const view = duplicateViewer(search, keys, { now: at, evaluationContext })(duplicate)
       return ok(
         renderBuiltToken(context, { ...built, token: duplicate, duplicate: view }, settings),
       )
@@ -164,7 +179,10 @@ function changedToken(
     metadata: options.metadata,
     details: options.details,
     fingerprint: fingerprintOf(keys, context, draft, evaluationContext),
-    deduplicate: deduplicates(draft, context),
+    // As for a new token; a caller that finds only some duplicates cannot turn it on.
+    deduplicate:
+      asksToDeduplicate(draft, context) &&
+      (before.deduplicate || duplicateContainers(context) === null),
     indexes: indexesOf(keys, draft, evaluationContext, lenient),
     expiresAt: options.expiresAt,
     modifiedBy: context.applicationId,

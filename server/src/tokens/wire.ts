@@ -113,7 +113,12 @@ export const tokenOptions = z.object({
   fingerprint_expression: text({ max: FINGERPRINT_EXPRESSION_CHARS_MAX })
     .optional()
     .meta({ examples: ['{{ data | stringify }}'] }),
-  deduplicate_token: z.boolean().optional(),
+  deduplicate_token: z
+    .boolean()
+    .optional()
+    .describe(
+      'Without effect for a caller that finds no duplicates, such as a public application.',
+    ),
   expires_at: z
     .string()
     .optional()

@@ -50,7 +50,7 @@ export class MemoryStore implements Store {
 
   readonly tenants: TenantReader = {
     find: async (tenantId) => copyOf(this.#tenants.find(tenantId, tenantId)),
-    findByName: async (name) => copyOf(this.#tenantNamed(name)),
+    named: async (name) => copyOf(this.#tenantsNamed(name)),
     ids: async () => [...this.#tenants.everywhere()].map(([tenantId]) => tenantId),
     count: async () => [...this.#tenants.everywhere()].length,
     rootKeyCheck: async () => copyOf(this.#keys.rootKey),
@@ -158,8 +158,8 @@ export class MemoryStore implements Store {
 
       case 'insert-tenant': {
         const { tenant, keys } = change
-        const taken = this.#tenants.find(tenant.id, tenant.id) ?? this.#tenantNamed(tenant.name)
-        if (taken !== null) return { kind: 'tenant-taken' }
+        const known = this.#tenants.find(tenant.id, tenant.id) !== null
+        if (known || this.#tenantsNamed(tenant.name).length > 0) return { kind: 'tenant-taken' }
         this.#tenants.put(tenant.id, tenant.id, tenant)
         this.#keys.put(tenant.id, keys)
         return null
@@ -226,8 +226,6 @@ export class MemoryStore implements Store {
       case 'update-tenant': {
         const { tenant } = change
         const before = this.#tenants.find(tenantId, tenantId)
-        const named = this.#tenantNamed(tenant.name)
-        if (named !== null && named.id !== tenantId) return { kind: 'tenant-taken' }
         if (before === null) return { kind: 'absent' }
         const { name, settings, modifiedBy, modifiedAt } = tenant
         const after = { ...before, name, settings, modifiedBy, modifiedAt }
@@ -303,11 +301,8 @@ export class MemoryStore implements Store {
     ]
   }
 
-  #tenantNamed(name: string): StoredTenant | null {
-    for (const [, tenant] of this.#tenants.everywhere()) {
-      if (tenant.name === name) return tenant
-    }
-    return null
+  #tenantsNamed(name: string): StoredTenant[] {
+    return [...this.#tenants.everywhere()].flatMap(([, it]) => (it.name === name ? [it] : []))
   }
 
   #undoAll(): void {

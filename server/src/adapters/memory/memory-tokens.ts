@@ -8,11 +8,11 @@ import type { KeyReference } from '../../base/access.ts'
 import type { Conflict, ChangeOf } from '../../ports/change.ts'
 import type { TokenReader, TransactionReader } from '../../ports/store.ts'
 import type { StoredToken, StoredTransaction, TokenUsage } from '../../ports/stored.ts'
-import type { TokenQuery } from '../../ports/token-query.ts'
+import type { DuplicateQuery, TokenQuery } from '../../ports/token-query.ts'
 import { DataCount, withoutLongData } from '../../ports/too-much-data.ts'
 import type { MemoryEnvelope } from './memory-envelopes.ts'
 import { MemoryTable, copyOf } from './memory-table.ts'
-import { isIn } from './token-conditions.ts'
+import { isIn, isWithin } from './token-conditions.ts'
 
 /** A transaction's pending change of an existing token; null for a deletion. */
 interface PendingToken {
@@ -67,10 +67,14 @@ export class MemoryTokens {
     known: async (tenantId, ids, within = '') =>
       this.#named(tenantId, ids, within).map(({ id }) => id),
 
-    findByFingerprint: async (tenantId, type, fingerprint, now, within = '') => {
-      const duplicate = this.#oldestDuplicate(tenantId, { type, fingerprint }, now, within)
+    findByFingerprint: async (tenantId, type, fingerprint, now, within = '', containers) => {
+      const of = { type, fingerprint, containers }
+      const duplicate = this.#oldestDuplicate(tenantId, of, now, within)
       return duplicate === null ? null : copyOf(withoutLongData(duplicate))
     },
+
+    knownByFingerprint: async (tenantId, type, fingerprint, now, within = '') =>
+      this.#oldestDuplicate(tenantId, { type, fingerprint }, now, within)?.internalId ?? null,
 
     list: async (tenantId, query, { page, size }) => {
       const matching = this.#matching(tenantId, query)
@@ -305,7 +309,7 @@ export class MemoryTokens {
 
   #oldestDuplicate(
     tenantId: string,
-    of: { readonly type: string; readonly fingerprint: string; readonly internalId?: string },
+    of: DuplicateQuery & { readonly internalId?: string },
     now: number,
     within: string,
   ): StoredToken | null {
@@ -319,7 +323,9 @@ export class MemoryTokens {
       const live = before !== null && isLive(before, now) && it !== null && isLive(it, now)
       return live && it.type === of.type && it.fingerprint === of.fingerprint ? [it] : []
     })
-    const others = duplicates.filter((it) => it.internalId !== of.internalId)
+    const others = duplicates.filter(
+      (it) => it.internalId !== of.internalId && isWithin(it, of.containers ?? null),
+    )
     return others.toSorted((a, b) => (a.internalId < b.internalId ? -1 : 1))[0] ?? null
   }
 

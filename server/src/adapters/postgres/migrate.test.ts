@@ -95,7 +95,11 @@ test('a transaction opened by the version before keys were noted is committed', 
   const store = await openPatiently(url)
   await succeed(store, TENANT, [begin(7), enlist(7), insert(token(1))])
   await store.close()
-  await query(url, 'DROP TABLE transaction_keys; UPDATE schema_version SET version = 5')
+  await query(
+    url,
+    `DROP TABLE transaction_keys; ALTER TABLE tenants ADD UNIQUE (name);
+     UPDATE schema_version SET version = 5`,
+  )
   const later = await openPatiently(url)
   t.after(() => later.close())
   await succeed(later, TENANT, [end(7, 'committed')])

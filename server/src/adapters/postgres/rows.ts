@@ -1,4 +1,5 @@
 /** Converts database rows into the stored types. */
+import { DEFAULT_TENANT_SETTINGS, type TenantSettings } from '../../base/access.ts'
 import { unpackContainers, unpackIndexes } from '../../ports/packed-token.ts'
 import type { StoredJob } from '../../ports/jobs.ts'
 import type { WrappedTenantKey } from '../../ports/keyring.ts'
@@ -23,7 +24,7 @@ export function tenantOf(row: PostgresRow): StoredTenant {
     id,
     name: text(row.name),
     plan,
-    settings: parse(settings),
+    settings: { ...DEFAULT_TENANT_SETTINGS, ...(parse(settings) as Partial<TenantSettings>) },
     ...madeOf(row),
   } as StoredTenant
 }

@@ -1,4 +1,4 @@
--- Version 6
+-- Version 7
 
 CREATE TABLE answers (
   tenant uuid NOT NULL,
@@ -232,8 +232,7 @@ CREATE TABLE tenants (
   created_at bigint NOT NULL,
   modified_by text,
   modified_at bigint,
-  PRIMARY KEY (id),
-  UNIQUE (name)
+  PRIMARY KEY (id)
 );
 
 CREATE TABLE token_counts (

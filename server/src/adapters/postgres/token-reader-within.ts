@@ -2,9 +2,11 @@
 import { isUuid } from '../../base/id.ts'
 import { INLINE_DATA_BYTES_MAX, SHOWN_DATA_BYTES_MAX } from '../../base/limits.ts'
 import type { FoundToken } from '../../ports/stored.ts'
+import type { DuplicateQuery } from '../../ports/token-query.ts'
 import { idOf, tokenOf, type PostgresRow } from './rows.ts'
 import type { AskPostgres, PostgresValue } from './session.ts'
 import { packText } from './text.ts'
+import { Parameters, inOneOf } from './token-conditions.ts'
 import { CONTENT, columnsIf } from './token-content.ts'
 import { HIDDEN, VISIBLE, livesAt, madeIn } from './visibility.ts'
 
@@ -72,19 +74,28 @@ function askedFor(tenantId: string, ids: readonly string[], within: string): Pos
 export async function findDuplicateWithin(
   ask: AskPostgres,
   tenantId: string,
-  { type, fingerprint }: { readonly type: string; readonly fingerprint: string },
+  { type, fingerprint, containers }: DuplicateQuery,
   now: number,
   within: string,
 ): Promise<FoundToken | null> {
+  const parameters = new Parameters()
+  parameters.add(tenantId, 'uuid')
+  parameters.add(isUuid(within) ? within : null, 'uuid')
+  parameters.add(packText(type), 'text')
+  parameters.add(packText(fingerprint), 'text')
+  parameters.add(now, 'bigint')
+  const inside = (table: string): string =>
+    containers === undefined ? 'true' : inOneOf(containers, parameters, `${table}.containers`)
   const rows = await ask(
     `SELECT * FROM (
        ${FOUND} AND tokens.type = $3 AND ${livesAt('$5::bigint')}
-         AND tokens.fingerprint = $4 AND pending.serial IS NULL
+         AND tokens.fingerprint = $4 AND pending.serial IS NULL AND ${inside('tokens')}
        UNION ALL
        ${FOUND} AND tokens.type = $3 AND ${livesAt('$5::bigint')}
          AND pending.fingerprint = $4 AND NOT pending.deleted AND ${livesAt('$5::bigint', 'pending')}
+         AND ${inside('pending')}
      ) AS duplicates ORDER BY serial LIMIT 1`,
-    [tenantId, isUuid(within) ? within : null, packText(type), packText(fingerprint), now],
+    parameters.values,
   )
   return rows.flatMap(overlaid)[0] ?? null
 }

@@ -4,14 +4,14 @@ import type { TokenReader } from '../../ports/store.ts'
 import type { FoundToken } from '../../ports/stored.ts'
 import { pageOf } from './access-readers.ts'
 import { TokenFinder } from './token-finder.ts'
-import { tokenOf } from './rows.ts'
+import { tokenOf, type PostgresRow } from './rows.ts'
 import type { AskPostgres } from './session.ts'
 import { packText, unpackText } from './text.ts'
-import { Parameters, selectionOf } from './token-conditions.ts'
+import { Parameters, inOneOf, selectionOf } from './token-conditions.ts'
 import { columnsIf } from './token-content.ts'
 import { findDuplicateWithin, findWithin, knownWithin } from './token-reader-within.ts'
 import { VISIBLE, livesAt } from './visibility.ts'
-import type { TokenQuery } from '../../ports/token-query.ts'
+import type { DuplicateQuery, TokenQuery } from '../../ports/token-query.ts'
 import { DataCount } from '../../ports/too-much-data.ts'
 
 /** Selects the columns of a token in `table`, for authorization. */
@@ -23,6 +23,30 @@ const DAY_MS = 24 * 60 * 60 * 1000
 
 export function tokenReader(ask: AskPostgres): TokenReader {
   const finder = new TokenFinder(ask)
+
+  /** Returns the row of the oldest duplicate, if there is one, as seen from outside transactions. */
+  async function findDuplicate(
+    tenantId: string,
+    { type, fingerprint, containers }: DuplicateQuery,
+    now: number,
+    columns: string,
+  ): Promise<PostgresRow[]> {
+    const parameters = new Parameters()
+    const conditions = [
+      `tenant = ${parameters.add(tenantId, 'uuid')}`,
+      `type = ${parameters.add(packText(type), 'text')}`,
+      `fingerprint = ${parameters.add(packText(fingerprint), 'text')}`,
+      livesAt(parameters.add(now, 'bigint')),
+      VISIBLE,
+      ...(containers === undefined ? [] : [inOneOf(containers, parameters)]),
+    ]
+    return await ask(
+      `SELECT ${columns} FROM tokens WHERE ${conditions.join(' AND ')}
+       ORDER BY serial LIMIT 1`,
+      parameters.values,
+    )
+  }
+
   return {
     find: async (tenantId, ids, within, bytesMax) => {
       if (within === undefined) return await finder.find(tenantId, ids, bytesMax)
@@ -40,17 +64,22 @@ export function tokenReader(ask: AskPostgres): TokenReader {
         ? await finder.known(tenantId, ids)
         : await knownWithin(ask, tenantId, ids, within),
 
-    findByFingerprint: async (tenantId, type, fingerprint, now, within) => {
+    findByFingerprint: async (tenantId, type, fingerprint, now, within, containers) => {
+      const asked = { type, fingerprint, containers }
       if (within !== undefined) {
-        return await findDuplicateWithin(ask, tenantId, { type, fingerprint }, now, within)
+        return await findDuplicateWithin(ask, tenantId, asked, now, within)
       }
-      const [row] = await ask(
-        `SELECT ${columnsOfFound('tokens')}
-         FROM tokens WHERE tenant = $1 AND type = $2 AND fingerprint = $3
-           AND ${livesAt('$4')} AND ${VISIBLE} ORDER BY serial LIMIT 1`,
-        [tenantId, packText(type), packText(fingerprint), now],
-      )
+      const [row] = await findDuplicate(tenantId, asked, now, columnsOfFound('tokens'))
       return row === undefined ? null : tokenOf(row)
+    },
+
+    knownByFingerprint: async (tenantId, type, fingerprint, now, within) => {
+      const asked = { type, fingerprint }
+      if (within !== undefined) {
+        return (await findDuplicateWithin(ask, tenantId, asked, now, within))?.internalId ?? null
+      }
+      const [row] = await findDuplicate(tenantId, asked, now, 'serial')
+      return row === undefined ? null : String(row.serial)
     },
 
     /** Runs one statement, so page and total come from the same snapshot. */

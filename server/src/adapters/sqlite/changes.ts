@@ -51,6 +51,7 @@ export function packChange(
 
     case 'insert-tenant': {
       const { tenant, keys } = change
+      packer.step(STATEMENT.refuseTenantName, [tenant.name])
       packer.step(STATEMENT.insertTenant, [
         tenant.id,
         tenant.name,
@@ -227,7 +228,6 @@ export function packChange(
 
     case 'update-tenant': {
       const { id, name, settings, modifiedBy, modifiedAt } = change.tenant
-      packer.step(STATEMENT.refuseTenantName, [name, id])
       const values = [id, name, JSON.stringify(settings), modifiedBy, modifiedAt]
       packer.step(STATEMENT.updateTenant, values)
       return

@@ -43,6 +43,29 @@ test('migrate() changes nothing when a migration fails', () => {
   db.close()
 })
 
+test('tenants and their keys survive the migration that frees their names', () => {
+  const db = new DatabaseSync(':memory:')
+  const steps = new URL('./migrations/', import.meta.url)
+  const [first, last] = ['0001-lay-the-ground.sql', '0014-rename-tenants-freely.sql']
+  db.exec('PRAGMA foreign_keys = ON')
+  db.exec(readFileSync(new URL(first, steps), 'utf8'))
+  const insert = `INSERT INTO tenants (id, name, plan, settings, created_by, created_at)
+    VALUES (?, 'same', 'standard', '{}', 'me', 0)`
+  db.prepare(insert).run('a')
+  assert.throws(() => db.prepare(insert).run('b'), /UNIQUE/)
+  db.exec("INSERT INTO tenant_keys VALUES ('a', 'enc', 1, x'00', 0)")
+  db.exec(`BEGIN; ${readFileSync(new URL(last, steps), 'utf8')}; COMMIT`)
+  db.prepare(insert).run('b')
+  assert.equal(db.prepare('SELECT count(*) AS n FROM tenants').get()!.n, 2)
+  assert.equal(db.prepare('SELECT tenant FROM tenant_keys').get()!.tenant, 'a')
+  assert.deepEqual(db.prepare('PRAGMA foreign_key_check').all(), [])
+  assert.throws(
+    () => db.exec("INSERT INTO tenant_keys VALUES ('c', 'enc', 1, x'00', 0)"),
+    /FOREIGN/,
+  )
+  db.close()
+})
+
 test('open() refuses a database that is newer than the program, and lets go of it', async (t) => {
   const folder = freshFolder(t)
   const store = await openStore(t, { folder })

@@ -5,6 +5,7 @@
  * staging batches, `holder` is a transaction's number, `pending` holds the changes of open transactions, `record*` is the audit
  * log, `record_heads` its chain tips, `lane` a delivery queue, `terms` a sealed state or configuration.
  */
+import { DEFAULT_TENANT_SETTINGS, type TenantSettings } from '../../base/access.ts'
 import type { SQLOutputValue } from 'node:sqlite'
 import type { WrappedTenantKey } from '../../ports/keyring.ts'
 import type {
@@ -29,7 +30,7 @@ export function tenantOf(row: SqliteRow): StoredTenant {
     id: unpackId(id),
     name,
     plan,
-    settings: parse(settings),
+    settings: { ...DEFAULT_TENANT_SETTINGS, ...(parse(settings) as Partial<TenantSettings>) },
     ...madeOf(rest),
   } as StoredTenant
 }

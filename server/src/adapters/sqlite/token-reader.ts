@@ -2,12 +2,13 @@ import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import { INLINE_DATA_BYTES_MAX } from '../../base/limits.ts'
 import type { TokenReader } from '../../ports/store.ts'
 import type { FoundToken } from '../../ports/stored.ts'
+import type { DuplicateQuery } from '../../ports/token-query.ts'
 import { DataCount } from '../../ports/too-much-data.ts'
 import { readTransactionOn } from './read-transaction.ts'
 import { packId } from './ids.ts'
 import { columnsUpTo, dataUpTo, tokenOf, tokenOfColumns, type SqliteRow } from './rows.ts'
 import { tokenLists } from './token-lists.ts'
-import { BY_FINGERPRINT, VISIBLE, livesAt, madeIn } from './visibility.ts'
+import { BY_FINGERPRINT, VISIBLE, inOneOf, livesAt, madeIn } from './visibility.ts'
 
 export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
   const columns = `SELECT ${columnsUpTo('?')} FROM tokens`
@@ -17,9 +18,9 @@ export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
   )
   const byName = prepareArrays(db, `${columns} WHERE tenant = ? AND name = ? AND ${VISIBLE}`)
   const byFingerprint = db.prepare(
-    `SELECT ${columnsUpTo('?')} FROM ${BY_FINGERPRINT}
-     WHERE tenant = ? AND type = ? AND fingerprint = ?
-       AND (expires_at IS NULL OR expires_at > ?) AND ${VISIBLE}
+    `SELECT ${columnsUpTo('?6')} FROM ${BY_FINGERPRINT}
+     WHERE tenant = ?1 AND type = ?2 AND fingerprint = ?3 AND ${livesAt('?4')} AND ${VISIBLE}
+       AND ${inOneOf('?5')}
      ORDER BY serial LIMIT 1`,
   )
   const inReadTransaction = readTransactionOn(db)
@@ -33,6 +34,24 @@ export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
         ? byName.get(bytesMax, tenant, key)
         : (byInternalId.get(bytesMax, tenant, key) ?? byName.get(bytesMax, tenant, key))
     return row === undefined ? null : tokenOfColumns(row)
+  }
+
+  /** Works as find() does. */
+  function findDuplicate(
+    tenant: Key,
+    asked: DuplicateQuery,
+    now: number,
+    transactionId: string | undefined,
+    bytesMax: number,
+  ): FoundToken | null {
+    if (transactionId === undefined) {
+      const row = byFingerprint.get(...parametersOf(tenant, asked, now), bytesMax)
+      return row === undefined ? null : tokenOf(row)
+    }
+    return inReadTransaction(() => {
+      const number = within.numberOf(tenant, transactionId)
+      return number === null ? null : within.findDuplicate(tenant, asked, now, { number, bytesMax })
+    })
   }
 
   /** Returns the look-up for a transaction, or for outside of all; works as find() does. */
@@ -74,18 +93,14 @@ export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
         return [...new Set(ids)].filter((id) => look(id, NOTHING) !== null)
       }),
 
-    findByFingerprint: async (tenantId, type, fingerprint, now, transactionId) => {
-      const tenant = packId(tenantId)
-      const bytesMax = INLINE_DATA_BYTES_MAX
-      if (transactionId === undefined) {
-        const row = byFingerprint.get(bytesMax, tenant, type, fingerprint, now)
-        return row === undefined ? null : tokenOf(row)
-      }
-      return inReadTransaction(() => {
-        const number = within.numberOf(tenant, transactionId)
-        if (number === null) return null
-        return within.findDuplicate(tenant, { type, fingerprint }, now, { number, bytesMax })
-      })
+    findByFingerprint: async (tenantId, type, fingerprint, now, transactionId, containers) => {
+      const asked = { type, fingerprint, containers }
+      return findDuplicate(packId(tenantId), asked, now, transactionId, INLINE_DATA_BYTES_MAX)
+    },
+
+    knownByFingerprint: async (tenantId, type, fingerprint, now, transactionId) => {
+      const asked = { type, fingerprint }
+      return findDuplicate(packId(tenantId), asked, now, transactionId, NOTHING)?.internalId ?? null
     },
 
     ...tokenLists(db),
@@ -119,6 +134,21 @@ interface ArrayStatement {
 
 type Key = string | Uint8Array
 
+/** Returns the first five parameters of the statements that find duplicates. */
+function parametersOf(
+  tenant: Key,
+  { type, fingerprint, containers }: DuplicateQuery,
+  now: number,
+): SQLInputValue[] {
+  return [
+    tenant,
+    type,
+    fingerprint,
+    now,
+    containers === undefined ? null : JSON.stringify(containers),
+  ]
+}
+
 /** Reads tokens as a transaction sees them: with its own tokens and its pending changes. */
 function tokenReaderWithin(db: DatabaseSync) {
   const number = db.prepare('SELECT number FROM transactions WHERE tenant = ? AND id = ?')
@@ -137,14 +167,16 @@ function tokenReaderWithin(db: DatabaseSync) {
      FROM pending WHERE tenant = ?1 AND serial = ?2 AND holder = ?3`,
   )
   const duplicate = db.prepare(
-    `${all('?6')} ${BY_FINGERPRINT} WHERE tenant = ?1 AND type = ?2 AND fingerprint = ?3 AND ${livesAt('?4')} AND ${shown('?5')}
+    `${all('?6')} ${BY_FINGERPRINT} WHERE tenant = ?1 AND type = ?2 AND fingerprint = ?3 AND ${livesAt('?4')}
+       AND ${inOneOf('?5')} AND ${shown('?7')}
        AND NOT EXISTS (SELECT 1 FROM pending WHERE pending.tenant = tokens.tenant
-         AND pending.serial = tokens.serial AND holder = ?5)
+         AND pending.serial = tokens.serial AND holder = ?7)
      ORDER BY serial LIMIT 1`,
   )
   const pendingDuplicate = db.prepare(
     `SELECT ${columnsUpTo('?6')} FROM pending JOIN tokens USING (tenant, serial)
-     WHERE holder = ?5 AND pending.fingerprint = ?3 AND tenant = ?1 AND type = ?2
+     WHERE holder = ?7 AND pending.fingerprint = ?3 AND tenant = ?1 AND type = ?2
+       AND ${inOneOf('?5', 'pending')}
        AND deleted IS NULL AND ${livesAt('?4', 'pending')} AND ${livesAt('?4')}
      ORDER BY serial LIMIT 1`,
   )
@@ -181,13 +213,13 @@ function tokenReaderWithin(db: DatabaseSync) {
 
     findDuplicate(
       tenant: Key,
-      { type, fingerprint }: { readonly type: string; readonly fingerprint: string },
+      asked: DuplicateQuery,
       now: number,
       seen: ReadView,
     ): FoundToken | null {
-      const asked = [tenant, type, fingerprint, now, seen.number, seen.bytesMax]
+      const parameters = [...parametersOf(tenant, asked, now), seen.bytesMax, seen.number]
       const duplicates = [duplicate, pendingDuplicate].flatMap((it) => {
-        const token = overlaid(tenant, it.get(...asked), seen)
+        const token = overlaid(tenant, it.get(...parameters), seen)
         return token === null ? [] : [token]
       })
       return duplicates.toSorted((a, b) => (a.internalId < b.internalId ? -1 : 1))[0] ?? null
