@@ -243,4 +243,37 @@ describe('an answer repeated for an idempotency key', () => {
       await vault.close()
     })
   }
+
+  for (const [name, before, after, status] of [
+    ['about a duplicate is repeated to a caller that never could read it', [], [], 201],
+    ['about a duplicate is repeated to a caller that still reads it', ['mask'], ['mask'], 201],
+    ['about a duplicate is 403 when the right to read it was taken away', ['mask'], [], 403],
+  ] as const) {
+    test(name, async () => {
+      const vault = await stillVault()
+      const rulesFor = (reads: readonly string[]) => [
+        { ...rule('/'), permissions: ['token:create'] },
+        ...reads.map((transform) => ({
+          ...rule('/', transform),
+          priority: 2,
+          permissions: ['token:read'],
+        })),
+      ]
+      const owner = await vault.keyFor({ permissions: ['token:create'] })
+      const body = { data: 'a secret', mask: 'a mask', deduplicate_token: true }
+      const made = await vault.call('POST', '/tokens', { key: owner, body })
+      assert.equal(made.status, 201, made.text)
+      const key = await vault.keyFor({ permissions: undefined!, rules: rulesFor(before) })
+      const own = (await vault.call('GET', '/applications/key', { key })).json()
+      const headers = { 'bt-idempotency-key': 'once' }
+      const first = await vault.call('POST', '/tokens', { key, body, headers })
+      assert.equal(first.json()['id'], made.json()['id'], first.text)
+      const change = { name: 'changed', rules: rulesFor(after) }
+      await manage(vault, 'PUT', `/applications/${own['id'] as string}`, change)
+      const again = await vault.call('POST', '/tokens', { key, body, headers })
+      assert.equal(again.status, status, again.text)
+      if (status === 201) assert.equal(again.text, first.text)
+      await vault.close()
+    })
+  }
 })

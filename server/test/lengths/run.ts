@@ -1,4 +1,5 @@
 import { LARGE_BYTES_MIN, SHOWN_DATA_BYTES_MAX } from '../../src/base/limits.ts'
+import type { JsonObject } from '../../src/base/json.ts'
 import * as fc from '../kit/fast-check.ts'
 import type { Reply } from '../kit/still-vault.ts'
 import { lengthsStage, type LengthsStage } from './stage.ts'
@@ -61,7 +62,11 @@ async function round(
   const id = await stage.create(length)
   for (const it of requestsFor(stage, id)) {
     if (it.readsMuch && !withData) continue
-    responses.set(it.name, responseOf(await send(stage, it), id))
+    const reply = await send(stage, it)
+    const made = madeBy(it, reply)
+    responses.set(it.name, responseOf(reply, [id, ...made]))
+    // Left there, they would be duplicates in later rounds.
+    for (const other of made) await stage.remove(other)
   }
   await stage.remove(id)
   return responses
@@ -72,10 +77,22 @@ async function send({ vault }: LengthsStage, it: LengthsRequest): Promise<Reply>
   return await vault.call(method, path, { key, headers, ...(body !== undefined && { body }) })
 }
 
+/** Returns the ids of the tokens that a request made, which does not find their duplicates. */
+function madeBy({ path }: LengthsRequest, { status, text }: Reply): string[] {
+  if (!CREATE_TOKENS.has(path) || status >= 300) return []
+  const tokens = [JSON.parse(text)].flat() as JsonObject[]
+  return tokens.flatMap(({ id, _extras }) => {
+    const { deduplicated } = (_extras ?? {}) as JsonObject
+    return deduplicated === true ? [] : [id as string]
+  })
+}
+
+const CREATE_TOKENS: ReadonlySet<string> = new Set(['/tokens', '/tokenize'])
+
 /** Returns the response without the date, and with each id that was drawn for it replaced by as many question marks. */
-function responseOf({ status, headers, text }: Reply, id: string): string {
+function responseOf({ status, headers, text }: Reply, ids: readonly string[]): string {
   const shown = Object.entries(headers).filter(([name]) => name !== 'date')
-  const drawn = [id, headers['bt-trace-id'], headers['bt-reactor-request-id']]
+  const drawn = [...ids, headers['bt-trace-id'], headers['bt-reactor-request-id']]
   return drawn.reduce<string>(
     (response, it) =>
       it === undefined ? response : response.replaceAll(it, '?'.repeat(it.length)),
