@@ -10,7 +10,7 @@ import type { TokenReader, TransactionReader } from '../../ports/store.ts'
 import type { StoredToken, StoredTransaction, TokenUsage } from '../../ports/stored.ts'
 import type { DuplicateQuery, TokenQuery } from '../../ports/token-query.ts'
 import { DataCount, withoutLongData } from '../../ports/too-much-data.ts'
-import type { MemoryEnvelope } from './memory-envelopes.ts'
+import { tokenEnvelopes, type MemoryEnvelope } from './memory-envelopes.ts'
 import { MemoryTable, copyOf } from './memory-table.ts'
 import { isIn, isWithin } from './token-conditions.ts'
 
@@ -199,12 +199,12 @@ export class MemoryTokens {
 
   sealed(tenantId: string): MemoryEnvelope[] {
     const tokens = [...new Set(this.#tokens.all(tenantId))].flatMap((it) =>
-      envelopesOf('tokens', it, (renewed) => this.#replace(tenantId, it, renewed)),
+      tokenEnvelopes('tokens', it, (renewed) => this.#replace(tenantId, it, renewed)),
     )
     const pending = this.#pending.all(tenantId).flatMap((it) =>
       it.token === null
         ? []
-        : envelopesOf('pending', it.token, (token) => {
+        : tokenEnvelopes('pending', it.token, (token) => {
             this.#pending.put(tenantId, it.internalId, { ...it, token })
           }),
     )
@@ -372,29 +372,6 @@ function bytesIn(token: StoredToken | null): number {
   if (token === null) return 0
   const texts = [token.metadata, token.details].flatMap((it) => (it === null ? [] : [it]))
   return texts.reduce((sum, it) => sum + Buffer.byteLength(JSON.stringify(it)), token.data.length)
-}
-
-function envelopesOf(
-  table: 'tokens' | 'pending',
-  token: StoredToken,
-  put: (renewed: StoredToken) => void,
-): MemoryEnvelope[] {
-  const { id, internalId: row, type, containers, data, cvc } = token
-  const bound = { table, row, id, type, containers }
-  const whole: MemoryEnvelope = {
-    ...bound,
-    part: 'data',
-    envelope: data,
-    renew: (renewed) => put({ ...token, data: renewed }),
-  }
-  if (cvc === null) return [whole]
-  const apart: MemoryEnvelope = {
-    ...bound,
-    part: 'cvc',
-    envelope: cvc.envelope,
-    renew: (envelope) => put({ ...token, cvc: { ...cvc, envelope } }),
-  }
-  return [whole, apart]
 }
 
 function isLive({ expiresAt }: StoredToken, now: number): boolean {

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { TenantSettings } from '../../../src/base/access.ts'
 import type { Json, JsonObject } from '../../../src/base/json.ts'
+import { MiB } from '../../../src/base/limits.ts'
 import { stillVault, type Method, type Reply, type StillVault } from '../../kit/still-vault.ts'
 
 const GUESSES = 10_000
@@ -238,6 +239,28 @@ describe('a duplicate that was found', () => {
       ['allowed', found, internalId],
       ['allowed', found, internalId],
     ])
+  })
+
+  test('is recorded though its data is too long to be shown', async (t) => {
+    const vault = await stillVault()
+    t.after(() => vault.close())
+    const owner = await vault.keyFor({ permissions: ['token:create'] })
+    const long = (n: number): JsonObject => ({
+      ...guess(n),
+      data: 'x'.repeat(4.75 * MiB),
+      fingerprint_expression: `{{ 'pin ${n}' }}`,
+    })
+    const theirs: string[] = []
+    for (let n = 0; n < 7; n++) theirs.push(await made(vault, owner, long(n)))
+    const key = await vault.keyFor({ rules: [WRITE, { ...READ_ALL, transform: 'reveal' }] })
+    const body = theirs.map((_, n) => ({ ...long(n), data: 'y' }))
+    const reply = await vault.call('POST', '/tokenize', { key, body })
+    assert.equal(reply.status, 400, reply.text.slice(0, 200))
+    assert.match(reply.text, /answer_too_large/)
+    assert.deepEqual(
+      (await probesIn(vault)).map(([result, , it]) => [result, it]),
+      theirs.map((it) => ['allowed', it]),
+    )
   })
 
   test('is recorded as refused to a public key, though its request fails', async (t) => {
