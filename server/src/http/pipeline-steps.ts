@@ -156,13 +156,14 @@ export function authenticate(
 
 /** Throws if the endpoint record refuses this caller, whatever the request asks for; a denial is recorded. */
 export function checkEndpointAccess(
-  { permission, applicationType, plan }: Operation,
+  { permission, about, applicationType, plan }: Operation,
   context: RequestContext,
   access: AccessPort,
 ): void {
   if (permission === 'public') return
   if (permission !== 'any-key' && !access.mayAnywhere(context, permission)) {
-    context.decisions.push({ permission, containers: [], allowed: false, by: [] })
+    const denied = { permission, containers: [], allowed: false, by: [] }
+    context.decisions.push(about === undefined ? denied : { ...denied, about })
     throw access.permissionMissing(context, permission)
   }
   if (applicationType !== undefined && context.type !== applicationType) {
