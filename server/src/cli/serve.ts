@@ -68,7 +68,10 @@ export const serve: RunCommand = async ({ flags, out }) => {
       tokens: { tokensMax: config.tokenizeTokensMax, privacyShown: config.tokenPrivacy },
       transactions: { lifetimeMs: config.transactionLifetimeS * 1000 },
       proxy: { timeoutMs: config.proxyTimeoutMs },
-      reactors: { configurationRequired: config.reactorConfiguration === 'required' },
+      reactors: {
+        configurationRequired: config.reactorConfiguration === 'required',
+        responseHeaders: { allowed: config.reactorResponseHeaders, origin: config.publicUrl },
+      },
     })
     const rotations = new Rotations(world, opened.keyMaker)
     const logRecoveries = recoveryLogger(world)

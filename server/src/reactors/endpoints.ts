@@ -163,6 +163,7 @@ export function reactorEndpoints(
           id: params['id']!,
           body,
           ephemeralKeys,
+          responseHeaders: settings.responseHeaders,
           settings: tokens,
         }
         const answer = await react(world, context, invocation)
