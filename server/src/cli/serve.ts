@@ -30,6 +30,7 @@ import { listenAddressOf, metricsAddressesOf } from './listen-addresses.ts'
 import { openWorld, type OpenWorld, type OwnService } from './open-world.ts'
 import { driveJobs } from './drive-jobs.ts'
 import { recoveryLogger } from './recovery-notices.ts'
+import { executeProtectionOrder, parseProtectionOrder } from './protection-order.ts'
 import { isChallengeOrder, parseRecoveryOrder, Recoveries } from './recovery-order.ts'
 import { parseRotationOrder, executeRotationOrder } from './rotation-order.ts'
 import { Rotations } from './rotations.ts'
@@ -168,11 +169,14 @@ async function takeOrdersIn(
     const { close } = await takeOrders(folder, async (order, report) => {
       const rotation = parseRotationOrder(order)
       const recovery = parseRecoveryOrder(order)
+      const protection = parseProtectionOrder(order)
       if (isChallengeOrder(order)) report({ challenge: recoveries.challenge() })
       else if (rotation !== null) await executeRotationOrder(opened, rotations, rotation, report)
       else if (recovery !== null) {
         report({ recovered: await recoveries.execute(recovery) })
         await logRecoveries()
+      } else if (protection !== null) {
+        report({ marked: await executeProtectionOrder(opened.world, protection) })
       } else throw new Error('The service does not know such an order')
     })
     return close

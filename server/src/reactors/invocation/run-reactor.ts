@@ -1,5 +1,6 @@
 import { commit } from '../../access/commit.ts'
 import { commonDestinations } from '../../access/destinations.ts'
+import { revealConfiguration } from '../../access/secret-configuration.ts'
 import type { EphemeralKeys } from '../../access/ephemeral-keys.ts'
 import type { RequestContext } from '../../base/access.ts'
 import type { JsonObject } from '../../base/json.ts'
@@ -34,7 +35,8 @@ export async function runReactor(
   { opened, filled }: Prepared,
   { ephemeralKeys, timeoutMs, responseHeaders }: RunSettings,
 ): Promise<InterpretedOutcome> {
-  const { code, configuration } = opened.config
+  const { code } = opened.config
+  const configuration = revealConfiguration(opened.config).reveal()
   const ephemeralKey = issueEphemeralKey(world, context, opened, ephemeralKeys)
   const sandboxRun: SandboxRun = {
     tenantId: context.tenantId,
