@@ -6,6 +6,7 @@ import type { StoredApplication, StoredTenant } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
 import { auditEventsOf } from './audit-events.ts'
 import { issueKey, type IssuedKey } from './issue-key.ts'
+import { findNamedTenant } from './named-tenant.ts'
 import { permissionsOf } from './permissions.ts'
 import { checkRootKey } from './root-key-check.ts'
 
@@ -64,28 +65,9 @@ export async function recoverManagementKey(
 }
 
 async function findTenant({ store }: RecoveryWorld, named: string | null): Promise<StoredTenant> {
-  const { tenants } = store
-  const byId = named !== null && isUuid(named) ? await tenants.find(named) : null
-  const found = byId !== null ? [byId] : named === null ? [] : await tenants.named(named)
-  if (found.length === 1) return found[0]!
-  // Tenants rename themselves: one may have taken the name of another, to be given its operator's trust.
-  if (found.length > 1) {
-    const ids = found.slice(0, LISTED_MAX).map((it) => it.id)
-    throw new RecoveryError(
-      `${found.length} tenants are named "${named}": pass the id of one of ${ids.sort().join(', ')}.`,
-    )
-  }
-  const ids = await tenants.ids()
-  if (ids.length === 0) {
-    throw new RecoveryError('There is no tenant: create one with symbolon init.')
-  }
-  const what = named === null ? '--tenant is missing' : `There is no tenant "${named}"`
-  if (ids.length > LISTED_MAX) {
-    throw new RecoveryError(`${what}: pass the id or the name of one of the ${ids.length} tenants.`)
-  }
-  const all = await Promise.all(ids.map((id) => tenants.find(id)))
-  const lines = all.flatMap((it) => (it === null ? [] : [`${it.id} (${it.name})`]))
-  throw new RecoveryError(`${what}: pass the id or the name of one of ${lines.sort().join(', ')}.`)
+  const found = await findNamedTenant(store, named)
+  if (typeof found === 'string') throw new RecoveryError(found)
+  return found
 }
 
 interface PreparedKey {
@@ -192,6 +174,3 @@ const RECOVERY = 'management_key_recovered'
 
 /** Replaces a request's trace id in the audit log. */
 const RECOVERY_TRACE = 'key-recovery'
-
-/** Tenants listed in an error. */
-const LISTED_MAX = 20

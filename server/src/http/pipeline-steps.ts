@@ -159,14 +159,15 @@ export function authenticate(
 
 /** Throws if the endpoint record refuses this caller, whatever the request asks for; a denial is recorded. */
 export function checkEndpointAccess(
-  { permission, applicationType, plan }: Operation,
+  { permission, about, applicationType, plan }: Operation,
   context: RequestContext,
   access: AccessPort,
 ): void {
   if (permission === 'public') return
   const missing = missingPermission(permission, context, access)
   if (missing !== null) {
-    context.decisions.push({ permission: missing, containers: [], allowed: false, by: [] })
+    const denied = { permission: missing, containers: [], allowed: false, by: [] }
+    context.decisions.push(about === undefined ? denied : { ...denied, about })
     throw access.permissionMissing(context, missing)
   }
   if (applicationType !== undefined && context.type !== applicationType) {

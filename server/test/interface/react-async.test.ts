@@ -91,6 +91,36 @@ describe('POST /reactors/{id}/react-async', () => {
     assert.equal((await stage.vault.call('GET', path, { key: stage.key })).status, 200)
   })
 
+  test('is invoked once in the audit log: fetching its result is a read of the result', async () => {
+    const stage = await callbackStage()
+    const { vault, key, work, logs } = stage
+    const path = await begin(stage)
+    const id = path.split('/').at(-1)!
+    const messages = async (): Promise<unknown[]> => {
+      const { data } = await logs('?size=100')
+      const about = data.filter((it) => (it['entity_type'] as string).startsWith('reactor'))
+      return about.map((it) => [it['message'], it['entity_id'] ?? null])
+    }
+    const before = await messages()
+    const absent = [path, path.replace(/[^/]+$/, 'x'), path.replace(stage.id, id)]
+    for (const it of absent) assert.equal((await vault.call('GET', it, { key })).status, 404)
+    const another = await vault.keyFor({ permissions: ['token:use'] })
+    assert.deepEqual(await messages(), before)
+
+    await work()
+    const ran = await messages()
+    assert.equal((await vault.call('GET', path, { key: another })).status, 404)
+    assert.deepEqual(await messages(), ran)
+    assert.equal((await vault.call('GET', path, { key })).status, 200)
+    const read = ['Reactor result read', id]
+    assert.deepEqual(await messages(), [read, ...ran])
+
+    const without = await vault.keyFor({ permissions: ['token:read'] })
+    assert.equal((await vault.call('GET', path, { key: without })).status, 403)
+    const refused = ['Refused: read reactor_result, without reactor:invoke', null]
+    assert.deepEqual(await messages(), [refused, read, ...ran])
+  })
+
   test('is run for a session as far as its grantor has the rights still', async () => {
     const stage = await callbackStage()
     const { vault, id, work } = stage

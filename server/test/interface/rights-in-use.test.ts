@@ -3,13 +3,13 @@
  * back. Nothing is written or sent.
  */
 import assert from 'node:assert/strict'
-import { Readable } from 'node:stream'
 import { describe, test } from 'node:test'
 import { permissionsOf } from '../../src/access/permissions.ts'
 import type { ApplicationType } from '../../src/base/access.ts'
 import { EphemeralKeys } from '../../src/access/ephemeral-keys.ts'
 import type { JsonObject } from '../../src/base/json.ts'
 import { routes } from '../../src/routes.ts'
+import { holdBody } from '../kit/held-request.ts'
 import {
   grantedTo,
   keyIn,
@@ -79,29 +79,16 @@ for (const route of routes(STILL_SETTINGS, new EphemeralKeys())) {
       const keys = await vault.call('GET', at, { key: vault.managementKey })
       const [{ id: keyId }] = JSON.parse(keys.text) as [{ id: string }]
 
-      const text = JSON.stringify(withNonce(row!.body ?? {}, things.nonce))
-      const read = Promise.withResolvers<void>()
-      const body = new Readable({ read: () => read.resolve() })
-      const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
-      const answering = vault.servers.next().inject({
-        method,
-        url: path.replaceAll(/:(\w+)/g, (_, name: string) => things[row!.params![name]!]),
-        headers: {
-          'bt-api-key': key,
-          'content-type': type,
-          'content-length': String(Buffer.byteLength(text)),
-          ...row!.headers,
-        },
-        payload: body,
+      const url = path.replaceAll(/:(\w+)/g, (_, name: string) => things[row!.params![name]!])
+      const release = await holdBody(vault, method, url, {
+        key,
+        body: withNonce(row!.body ?? {}, things.nonce),
+        headers: row!.headers ?? {},
       })
-      await read.promise
       await loss?.({ vault, applicationId, keyId })
       const written = vault.world.committed.length
-      body.push(text)
-      body.push(null)
-
-      const reply = await answering
-      assert.equal(reply.statusCode, status, reply.payload)
+      const reply = await release()
+      assert.equal(reply.status, status, reply.text)
       if (loss === null) return
       const changes = vault.world.committed.slice(written).map((it) => it.kind)
       assert.deepEqual(

@@ -1,6 +1,7 @@
 import { authorize } from '../../access/authorize.ts'
 import { commit } from '../../access/commit.ts'
 import { makeChange, revised } from '../../access/definition.ts'
+import { separateSecrets } from '../../access/secret-configuration.ts'
 import type { RequestContext } from '../../base/access.ts'
 import type { Json } from '../../base/json.ts'
 import { noContent, ok, type Answer } from '../../http/endpoint.ts'
@@ -31,7 +32,7 @@ export async function replaceProxy(
   update: ProxyUpdate,
 ): Promise<Answer> {
   return await updateProxy(world, context, update.id, {
-    request: () => update.body,
+    request: () => ({ body: update.body }),
     answer: (proxy, config) => ok(renderProxy(context.tenantId, proxy, config)),
   })
 }
@@ -50,7 +51,10 @@ export async function patchProxy(
 
 /** Computes the new proxy from the old one, and renders the answer. */
 interface ProxyUpdater {
-  readonly request: (proxy: StoredProxy, config: SealedProxyConfiguration) => Json | undefined
+  readonly request: (
+    proxy: StoredProxy,
+    config: SealedProxyConfiguration,
+  ) => { readonly body: Json | undefined; readonly untouched?: ReadonlySet<string> }
   readonly answer: (proxy: StoredProxy, config: SealedProxyConfiguration) => Answer
 }
 
@@ -65,9 +69,11 @@ async function updateProxy(
     const before = await getProxy(world, context, id)
     const keys = await world.keyring.open(context.tenantId)
     const was = openProxyConfiguration(keys, before)
-    const { name, ...draft } = parseProxy(updating.request(before, was))
+    const { body, untouched } = updating.request(before, was)
+    const { name, ...draft } = parseProxy(body)
+    const separated = separateSecrets(draft.configuration, was, untouched)
     await refuseUnfitApplication(world, context, draft.applicationId, was.applicationId)
-    const config = { ...draft, key: was.key }
+    const config = { ...draft, ...separated, key: was.key }
     const proxy: StoredProxy = {
       ...before,
       ...revised(world, context, before),

@@ -7,6 +7,7 @@ import type { Answer } from '../../http/endpoint.ts'
 import type { TokenSettings } from '../../tokens/token-settings.ts'
 import type { World } from '../../ports/world.ts'
 import { acceptWithCallback } from '../jobs/accept.ts'
+import type { ResponseHeaderSettings } from '../../base/guarded-headers.ts'
 import {
   authorizeReactorInvocation,
   endOfResult,
@@ -20,6 +21,7 @@ export interface Invocation {
   readonly id: string
   readonly body: Json | undefined
   readonly ephemeralKeys: EphemeralKeys
+  readonly responseHeaders: ResponseHeaderSettings
   readonly settings: TokenSettings
 }
 
@@ -38,7 +40,7 @@ export interface Invocation {
 export async function react(
   world: Pick<World, 'clock' | 'log' | 'random' | 'keyring' | 'store' | 'egress' | 'runner'>,
   context: RequestContext,
-  { id, body, ephemeralKeys, settings }: Invocation,
+  { id, body, ephemeralKeys, responseHeaders, settings }: Invocation,
 ): Promise<Answer> {
   const reactor = await authorizeReactorInvocation(world, context, id)
   const asked = parseReact(body, context.plan)
@@ -54,6 +56,7 @@ export async function react(
   const outcome = await runReactor(world, context, prepared, {
     ephemeralKeys,
     timeoutMs: REACTOR_TIMEOUT_MS,
+    responseHeaders,
   })
   return (
     outcome.answer ??

@@ -1,5 +1,6 @@
 import { commit } from '../../access/commit.ts'
 import { commonDestinations } from '../../access/destinations.ts'
+import { revealConfiguration } from '../../access/secret-configuration.ts'
 import type { EphemeralKeys } from '../../access/ephemeral-keys.ts'
 import type { RequestContext } from '../../base/access.ts'
 import type { JsonObject } from '../../base/json.ts'
@@ -12,10 +13,17 @@ import { RunnerUnavailable, type SandboxRun } from '../../ports/reactor-runner.t
 import type { World } from '../../ports/world.ts'
 import type { OpenReactor } from '../wire.ts'
 import { issueEphemeralKey, tokenCreatorContext } from './acting.ts'
+import type { ResponseHeaderSettings } from '../../base/guarded-headers.ts'
 import { unavailable, type Prepared } from './prepare.ts'
 import type { Result } from './result.ts'
 import { interpretOutcome, type InterpretedOutcome } from './interpret-outcome.ts'
 import { renderLoggedFailure } from './wire.ts'
+
+interface RunSettings {
+  readonly ephemeralKeys: EphemeralKeys
+  readonly timeoutMs: number
+  readonly responseHeaders: ResponseHeaderSettings
+}
 
 /**
  * Runs the code. A failure of the code is logged without its texts, which may hold what it was given. Throws `reactors_busy` or `reactors_unavailable` if it could
@@ -25,12 +33,10 @@ export async function runReactor(
   world: Pick<World, 'log' | 'random' | 'runner'>,
   context: RequestContext,
   { opened, filled }: Prepared,
-  {
-    ephemeralKeys,
-    timeoutMs,
-  }: { readonly ephemeralKeys: EphemeralKeys; readonly timeoutMs: number },
+  { ephemeralKeys, timeoutMs, responseHeaders }: RunSettings,
 ): Promise<InterpretedOutcome> {
-  const { code, configuration } = opened.config
+  const { code } = opened.config
+  const configuration = revealConfiguration(opened.config).reveal()
   const ephemeralKey = issueEphemeralKey(world, context, opened, ephemeralKeys)
   const sandboxRun: SandboxRun = {
     tenantId: context.tenantId,
@@ -47,7 +53,7 @@ export async function runReactor(
     const outcome = await world.runner.run(sandboxRun)
     const key = ephemeralKey === null ? [] : [ephemeralKey.key.reveal()]
     const secrets = () => [...filled.shown, ...Object.values(configuration), ...key]
-    const interpreted = interpretOutcome(outcome, timeoutMs, secrets)
+    const interpreted = interpretOutcome(outcome, { timeoutMs, responseHeaders }, secrets)
     if (interpreted.failure !== null) {
       const fields = renderLoggedFailure(context, opened.reactor.id, interpreted.failure)
       world.log.info('reactor_failed', fields)

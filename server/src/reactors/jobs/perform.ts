@@ -9,6 +9,7 @@ import type { TokenSettings } from '../../tokens/token-settings.ts'
 import type { StoredJob } from '../../ports/jobs.ts'
 import { withCommit } from '../../ports/with-commit.ts'
 import type { World } from '../../ports/world.ts'
+import type { ResponseHeaderSettings } from '../../base/guarded-headers.ts'
 import {
   authorizeReactorInvocation,
   endOfResult,
@@ -25,6 +26,7 @@ import { finished, postponed } from './stages.ts'
 export interface Performing {
   readonly ephemeralKeys: EphemeralKeys
   readonly tokens: TokenSettings
+  readonly responseHeaders: ResponseHeaderSettings
 }
 
 type JobWorld = Pick<World, 'clock' | 'log' | 'random' | 'keyring' | 'store' | 'runner'>
@@ -65,7 +67,7 @@ const INTERRUPTED = runtimeError(
 async function runFor(
   claimedJob: ClaimedJob,
   { args, timeoutMs }: RunRequest,
-  { ephemeralKeys, tokens }: Performing,
+  { ephemeralKeys, tokens, responseHeaders }: Performing,
 ): Promise<void> {
   const { world } = claimedJob
   const context = await claimedJob.contextOf()
@@ -73,7 +75,11 @@ async function runFor(
   const prepared = await prepare(world, context, reactor, args, tokens)
   claimedJob.endOfResult = endOfResult(prepared.filled)
   await commit(world, context, [])
-  const outcome = await runReactor(world, context, prepared, { ephemeralKeys, timeoutMs })
+  const outcome = await runReactor(world, context, prepared, {
+    ephemeralKeys,
+    timeoutMs,
+    responseHeaders,
+  })
   if (outcome.answer !== null) return await claimedJob.finish(outcome.answer)
   const finishing = claimedJob.finishWithTokens()
   const answer = await answerWithResult(

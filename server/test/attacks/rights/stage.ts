@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer, request, type ClientRequest, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Json, JsonObject } from '../../../src/base/json.ts'
+import { runSymbolon, startVault } from '../../kit/running-vault.ts'
 
 export interface AttackReply {
   readonly status: number
@@ -50,8 +51,30 @@ export interface Attacked {
   readonly destination: { readonly url: string; readonly received: string[] }
 }
 
-/** Starts a destination on loopback that answers everything with 200, and records bodies; for SYMBOLON_EGRESS_ALLOW. */
-export async function openDestination() {
+/** Starts a service with two tenants, by default of this checkout, and prepares it for attacks. */
+export async function startAttacked(
+  folder: string,
+  checkout?: string,
+): Promise<{ on: Attacked; stop: () => Promise<void> }> {
+  const destination = await openDestination()
+  const where = { SYMBOLON_DATA_DIR: folder, SYMBOLON_EGRESS_ALLOW: destination.allow }
+  const otherTenant = 'already taken'
+  const init = (name: string) => runSymbolon(['init', '--name', name], where, undefined, checkout)
+  const made = await init('attacked')
+  await init(otherTenant)
+  const managementKey = /^api_key\s+(\S+)$/m.exec(made.out)![1]!
+  const vault = await startVault(folder, where, checkout)
+  return {
+    on: await prepareAttack(vault.url, { managementKey, otherTenant, destination }),
+    stop: async () => {
+      await vault.stop()
+      destination.close()
+    },
+  }
+}
+
+/** Starts a destination on loopback that answers everything with 200, and records bodies. */
+async function openDestination() {
   const received: string[] = []
   const server = createServer((incoming, response) => {
     let body = ''
@@ -73,7 +96,7 @@ export async function openDestination() {
 }
 
 /** Prepares the service at `url` for attacks. */
-export async function prepareAttack(
+async function prepareAttack(
   url: string,
   {
     managementKey,
