@@ -92,7 +92,7 @@ describe('symbolon doctor on a healthy vault', () => {
         requests++
       }
     })()
-    for (let n = 0; n < 10; n++) assertHealthy(await examine({ variables }))
+    for (let n = 0; n < 10; n++) assertHealthy(await examine({ integrity: true, variables }))
     examined.abort()
     await asking
     assert.ok(requests > 0)

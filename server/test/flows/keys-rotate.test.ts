@@ -221,7 +221,16 @@ async function rotateRoot(variables: PreparedVault['where']): ReturnType<typeof 
   return await runSymbolon(['keys', 'rotate', '--root'], variables)
 }
 
+/** Reads, and writes what is sealed under the tenant's keys. */
 async function works(url: string, key: string): Promise<void> {
-  const reply = await fetch(`${url}/applications/key`, { headers: { 'BT-API-KEY': key } })
+  const headers = { 'BT-API-KEY': key, 'content-type': 'application/json' }
+  const reply = await fetch(`${url}/applications/key`, { headers })
   assert.equal(reply.status, 200)
+  const reactor = {
+    name: 'made late',
+    code: 'module.exports = async () => ({})',
+    configuration: {},
+  }
+  const sent = { method: 'POST', headers, body: JSON.stringify(reactor) }
+  assert.equal((await fetch(`${url}/reactors`, sent)).status, 201)
 }
