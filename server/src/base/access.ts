@@ -209,4 +209,6 @@ export interface ReplayScope {
   remembered: boolean
   /** When the answer must be deleted, in epoch milliseconds; undefined for the usual lifetime. */
   until?: number
+  /** Decisions of the request, which the answer rests on; code that acts for another principal has its own. */
+  readonly decisions: readonly Decision[]
 }

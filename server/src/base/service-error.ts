@@ -170,8 +170,7 @@ export const REFUSALS = {
   },
   rights_changed: {
     status: 503,
-    detail:
-      "The key's permissions or rules changed during the request, which changed nothing. Repeat it.",
+    detail: 'The rights of the key, or the proxy, changed meanwhile. Nothing was done: repeat it.',
     ofCaller: true,
   },
   store_unavailable: {

@@ -3,6 +3,7 @@ import { hash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import {
   DEFAULT_TENANT_SETTINGS,
+  type Decision,
   type RequestContext,
   type Principal,
   type ReplayScope,
@@ -27,6 +28,7 @@ export function requestContextOf(
   { path, transactionId, quota, identify }: ContextOptions,
 ): RequestContext {
   const principal = request.principal!
+  const decisions: Decision[] = []
   const context: RequestContext = {
     tenantId: principal.tenantId,
     plan: principal.plan,
@@ -42,9 +44,10 @@ export function requestContextOf(
     destinations: principal.destinations,
     ephemeral: principal.ephemeral,
     traceId: request.traceId,
-    decisions: [],
+    decisions,
     recorded: 0,
-    replay: path === null ? null : replayScopeOf(request, path, principal, transactionId),
+    replay:
+      path === null ? null : replayScopeOf(request, path, principal, { transactionId, decisions }),
     quota: () => identifiedAfterWait(context, quota()),
     reauthenticate: () => {
       const found = identify()
@@ -83,7 +86,10 @@ function replayScopeOf(
   request: FastifyRequest,
   path: string,
   principal: Principal,
-  transactionId: string | undefined,
+  {
+    transactionId,
+    decisions,
+  }: { readonly transactionId: string | undefined; readonly decisions: readonly Decision[] },
 ): ReplayScope | null {
   const key = idempotencyKeyOf(request.headers['bt-idempotency-key'])
   if (key === undefined) return null
@@ -93,7 +99,7 @@ function replayScopeOf(
   // A transaction may have been rolled back: a replay never crosses transactions.
   const within = transactionId === undefined ? [] : [transactionId.toLowerCase()]
   const scope = [principalId, request.method, path, request.params, key, ...within]
-  return { id: hash('sha256', JSON.stringify(scope), 'base64url'), remembered: false }
+  return { id: hash('sha256', JSON.stringify(scope), 'base64url'), remembered: false, decisions }
 }
 
 /** The context at a public endpoint: its principal belongs to no tenant and has no permissions. */

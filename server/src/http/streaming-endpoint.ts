@@ -37,6 +37,11 @@ export interface StreamingRequest {
   /** Null when there is none. */
   readonly body: IncomingBody | null
   readonly reply: StreamingReply
+  /**
+   * Sets a check of the request in progress, which runs about once a second with the caller's present principal. An error of ours
+   * ends the request; that the store is unavailable does not.
+   */
+  readonly whileForwarding: (check: (principal: Principal) => Promise<void>) => void
 }
 
 export interface IncomingBody {

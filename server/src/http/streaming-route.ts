@@ -93,6 +93,9 @@ export function addStreamingEndpoint(
     const context = requestContextOf(request, { path: null, quota, identify })
     request.context = context
     let ended = false
+    /** Whether a check is in progress: a store that does not answer must not be asked ever more. */
+    let checking = false
+    let check: (principal: Principal) => Promise<void> = async () => {}
     const stopChecks = streamChecks.add(() => {
       body?.check()
       void endIfRevoked()
@@ -107,6 +110,7 @@ export function addStreamingEndpoint(
         headers: request.raw.rawHeaders,
         body,
         reply: written,
+        whileForwarding: (its) => void (check = its),
       })
       const flushing = flushDecisions(context, access)
       if (flushing !== undefined) await flushing
@@ -129,14 +133,19 @@ export function addStreamingEndpoint(
 
     /** Leaves the context alone: its use case compares its rights itself. A store that does not answer ends nothing. */
     async function endIfRevoked(): Promise<void> {
+      if (checking) return
+      checking = true
       try {
         const principal = await identify()
         if (!keyless) checkPermission(endpoint, principal, access)
+        await check(principal)
       } catch (error) {
-        if (ended || !(error instanceof ServiceError) || error.status >= 500) return
+        if (ended || !(error instanceof ServiceError) || error.code === 'store_unavailable') return
         request.refusal = error
         body?.fail(error)
         written.abandon(error)
+      } finally {
+        checking = false
       }
     }
   }

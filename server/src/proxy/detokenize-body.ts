@@ -13,6 +13,12 @@ import type { FoundToken } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
 import type { BodyExpressions } from './bodies/body-expressions.ts'
 
+/** When tokens are used, and the host that their data is sent to. */
+interface ReferencedUse {
+  readonly now: number
+  readonly destination: string
+}
+
 /**
  * Returns the tokens referenced in `body`, each once, without long data: all found at once.
  *
@@ -23,14 +29,16 @@ export async function findReferenced(
   world: Pick<World, 'store'>,
   context: RequestContext,
   { locations, references }: BodyExpressions,
-  now: number,
+  { now, destination }: ReferencedUse,
 ): Promise<FoundToken[]> {
   const ids = idsOf(references)
   if (ids.length === 0) return []
   if (ids.length > PROXY_TOKENS_MAX) throw new ServiceError('detokenize_tokens_max')
   const found = await world.store.tokens.lookUp(context.tenantId, ids)
   const live = found.filter((it) => isLive(it, now))
-  if (live.length < ids.length) refuseUnknown(locations, new Set(live.map((it) => it.id)))
+  if (live.length < ids.length) {
+    refuseUnknown(context, 'proxy:invoke', { locations, tokens: live }, destination)
+  }
   return live
 }
 
@@ -44,13 +52,13 @@ export async function readReferenced(
   world: Pick<World, 'store'>,
   context: RequestContext,
   body: BodyExpressions,
-  { now, destination }: { readonly now: number; readonly destination: string },
+  use: ReferencedUse,
 ): Promise<GrantedTokens> {
   const { locations } = body
   return await readGranted(world, context, {
-    find: async () => ({ tokens: await findReferenced(world, context, body, now) }),
+    find: async () => ({ tokens: await findReferenced(world, context, body, use) }),
     authorize: (tokens) =>
-      grantReferenced(context, 'proxy:invoke', { locations, tokens }, destination),
+      grantReferenced(context, 'proxy:invoke', { locations, tokens }, use.destination),
     budget: new ReadBudget(context, { sends: true }),
   })
 }

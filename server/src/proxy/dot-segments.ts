@@ -12,13 +12,21 @@
  * encoded more than ENCODINGS_MAX times counts as one that may.
  */
 export function mayHaveDotSegments(path: string): boolean {
+  const unescaped = decode(path, (ascii) => ascii)
+  if (unescaped === null) return true
+  if (!BEYOND_ASCII.test(unescaped)) return hasDotSegment(unescaped)
   return FOLDS.some((fold) => {
-    const read = decode(path, fold)
-    if (read === null) return true
-    // Some servers drop invisible characters, and some treat the text after a semicolon as a parameter of the segment.
-    const segments = read.replaceAll(/[\0-\x20\x7f]/g, '').split(/[/\\]/)
-    return segments.some((it) => /^\.\.?(?:[;?#].*)?$/.test(it))
+    const read = decode(unescaped, fold)
+    return read === null || hasDotSegment(read)
   })
+}
+
+const BEYOND_ASCII = /[\x80-\xff]/
+
+/** Some servers drop invisible characters, and some treat the text after a semicolon as a parameter of the segment. */
+function hasDotSegment(path: string): boolean {
+  const segments = path.replaceAll(/[\0-\x20\x7f]/g, '').split(/[/\\]/)
+  return segments.some((it) => /^\.\.?(?:[;?#].*)?$/.test(it))
 }
 
 /** Decodes `path` until that changes nothing more; returns null if it is encoded too often. */

@@ -90,6 +90,19 @@ export function markDryRun(
   }
 }
 
+/** Runs `work`, and marks what it decides. */
+export async function asDryRun<Result>(
+  context: RequestContext,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const first = context.decisions.length
+  try {
+    return await work()
+  } finally {
+    markDryRun(context, first, { transform: 'redact' })
+  }
+}
+
 function usesOf(
   context: RequestContext,
   locations: readonly ExpressionLocation[],

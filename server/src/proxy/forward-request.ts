@@ -1,4 +1,5 @@
 import { commit } from '../access/commit.ts'
+import { isListed } from '../access/destinations.ts'
 import { refusalOfEgress } from '../access/egress-refusals.ts'
 import type { RequestContext } from '../base/access.ts'
 import { hostOf } from '../base/absolute-url.ts'
@@ -11,7 +12,7 @@ import type { World } from '../ports/world.ts'
 import { findBodyExpressions } from './bodies/body-expressions.ts'
 import { authorizeProxyInvocation, isAnonymous } from './configured/authorize-proxy-invocation.ts'
 import { detokenizeBody, findReferenced, readReferenced } from './detokenize-body.ts'
-import { markDryRun, describeDryRun } from './dry-run.ts'
+import { asDryRun, describeDryRun, markDryRun } from './dry-run.ts'
 import { exchange } from './exchange.ts'
 import type { ProxySettings } from './proxy-settings.ts'
 import { bufferBody, type OutboundBody } from './request-body.ts'
@@ -40,12 +41,8 @@ export async function forwardRequest(
   const { method } = incoming
   const options = parseProxyOptions(incoming.headers, context.plan)
   const { headers, accepted } = outboundHeaders(incoming.headers, options, context.traceId)
-  const { url, shown, proxy } = await resolveTarget(
-    world,
-    context,
-    options,
-    incoming.targetBelowPath,
-  )
+  const resolve = () => resolveTarget(world, context, options, incoming.targetBelowPath)
+  const { url, shown, proxy } = await resolve()
   const destination = hostOf(url)
   const anonymous = proxy !== null && isAnonymous(context, proxy)
   // A dry run reveals the destination, which anonymous callers may not know.
@@ -63,16 +60,28 @@ export async function forwardRequest(
   let route = await admit()
 
   const outbound = await bufferBody(incoming.body, incoming.headers, !anonymous)
-  // The client may have held its body back. Nothing is granted to a key that was revoked or narrowed meanwhile.
-  if ((await context.reauthenticate?.()) === true) route = await admit()
+  // The client may have held its body back. Nothing is granted to a key that was revoked or narrowed meanwhile, nor sent where a
+  // proxy pointed before.
+  const waited = incoming.body?.whole === null
+  if ((waited || !anonymous) && (await context.reauthenticate?.()) === true) route = await admit()
+  const refuseMoved = async (): Promise<void> => {
+    if (proxy === null) return
+    const target = await resolve()
+    if (target.url.href !== url.href) throw new ServiceError('rights_changed')
+  }
+  if (waited) await refuseMoved()
+  incoming.whileForwarding(async ({ destinations }) => {
+    if (!isListed(url, destinations)) throw refusalOfEgress(new EgressRefusal('unlisted'))
+    await refuseMoved()
+  })
   const now = world.clock.now()
   const expressions =
     outbound.kind === 'whole' ? findBodyExpressions(outbound.bytes, outbound.contentType) : null
   const unread = expressions?.unread ?? ('unread' in outbound && outbound.unread)
   const marks = unread ? { 'bt-proxy-expressions': 'unread' } : {}
   if (options.dryRun) {
-    const tokens =
-      expressions === null ? [] : await findReferenced(world, context, expressions, now)
+    const find = () => findReferenced(world, context, expressions!, { now, destination })
+    const tokens = expressions === null ? [] : await asDryRun(context, find)
     const dryRun = describeDryRun(context, {
       method,
       route,

@@ -53,7 +53,7 @@ export async function fillTokenReferences(
     find: async () => {
       const found = await world.store.tokens.lookUp(context.tenantId, ids)
       const live = found.filter((it) => isLive(it, now))
-      refuseUnknown(locations, new Set(live.map((it) => it.id)))
+      refuseUnknown(context, permission, { locations, tokens: live })
       return { tokens: live }
     },
     authorize: (found) => grantReferenced(context, permission, { locations, tokens: found }),
