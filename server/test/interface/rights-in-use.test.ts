@@ -9,6 +9,7 @@ import type { ApplicationType } from '../../src/base/access.ts'
 import { EphemeralKeys } from '../../src/access/ephemeral-keys.ts'
 import type { JsonObject } from '../../src/base/json.ts'
 import { routes } from '../../src/routes.ts'
+import { STREAM_CHECK_MS } from '../../src/base/limits.ts'
 import { holdBody } from '../kit/held-request.ts'
 import {
   grantedTo,
@@ -19,6 +20,8 @@ import {
   type MatrixRow,
 } from '../kit/matrix-rows.ts'
 import { STILL_SETTINGS } from '../kit/still-settings.ts'
+import { reactorStage } from '../kit/reactor-stage.ts'
+import { returned } from '../kit/still-runner.ts'
 import { stillVault, type Reply, type StillVault } from '../kit/still-vault.ts'
 
 interface RevocableKey {
@@ -89,7 +92,10 @@ for (const route of routes(STILL_SETTINGS, new EphemeralKeys())) {
       const written = vault.world.committed.length
       const reply = await release()
       assert.equal(reply.status, status, reply.text)
-      if (loss === null) return
+      if (loss === null) {
+        await vault.close()
+        return
+      }
       const changes = vault.world.committed.slice(written).map((it) => it.kind)
       assert.deepEqual(
         changes.filter((it) => it !== 'append-audit-events'),
@@ -263,4 +269,195 @@ describe('an answer repeated for an idempotency key', () => {
       await vault.close()
     })
   }
+})
+
+describe('a proxied request whose body is held back', () => {
+  async function elapse({ world }: StillVault, ms: number): Promise<void> {
+    world.clock.elapse(ms)
+    for (let turns = 0; turns < 50; turns++) await new Promise((resolve) => setImmediate(resolve))
+  }
+
+  /** Holds a request to a configured proxy, or to a URL, until `meanwhile` is done. */
+  async function heldProxy(
+    meanwhile: (vault: StillVault, its: { proxy: string; application: string }) => Promise<unknown>,
+    { keyless = false, byUrl = false } = {},
+  ): Promise<{ reply: Reply; sent: number; vault: StillVault }> {
+    const vault = await stillVault()
+    const key = await vault.keyFor({ permissions: ['proxy:invoke'] })
+    const own = (await vault.call('GET', '/applications/key', { key })).json()
+    const made = await vault.call('POST', '/proxies', {
+      key: vault.managementKey,
+      body: { name: 'p', destination_url: 'https://before.example', require_auth: !keyless },
+    })
+    const { id: proxy, key: proxyKey } = made.json()
+    const release = await holdBody(vault, 'POST', '/proxy', {
+      ...(keyless ? {} : { key }),
+      body: { a: 'secret' },
+      headers: byUrl
+        ? { 'bt-proxy-url': 'https://before.example' }
+        : { 'bt-proxy-key': proxyKey as string },
+    })
+    await meanwhile(vault, { proxy: proxy as string, application: own['id'] as string })
+    // Without a key nothing is replaced in the body, so it is forwarded as it comes, and checked now and then.
+    if (keyless) await elapse(vault, STREAM_CHECK_MS)
+    const reply = await release()
+    const sent = vault.world.egress.sent.length
+    await vault.close()
+    return { reply, sent, vault }
+  }
+
+  for (const keyless of [false, true]) {
+    const who = keyless ? 'by a caller without a key' : 'by a key'
+    test(`does not go to a proxy that was deleted, ${who}: 404 or 401`, async () => {
+      const { reply, sent } = await heldProxy(
+        (vault, { proxy }) => manage(vault, 'DELETE', `/proxies/${proxy}`),
+        { keyless },
+      )
+      assert.deepEqual([reply.status, sent], [keyless ? 401 : 404, 0], reply.text)
+    })
+
+    test(`does not go where a proxy pointed before, ${who}: 503 rights_changed`, async () => {
+      const moved = {
+        name: 'p',
+        destination_url: 'https://after.example',
+        require_auth: !keyless,
+      }
+      const { reply, sent } = await heldProxy(
+        (vault, { proxy }) => manage(vault, 'PUT', `/proxies/${proxy}`, moved),
+        { keyless },
+      )
+      assert.deepEqual([reply.status, sent], [503, 0], reply.text)
+      assert.match(reply.text, /"rights_changed"/)
+    })
+  }
+
+  test('does not go to a destination that was struck off the list of its application: 400', async () => {
+    const left = { name: 'x', permissions: ['proxy:invoke'], destinations: ['other.example'] }
+    const { reply, sent, vault } = await heldProxy(
+      (vault, { application }) => manage(vault, 'PUT', `/applications/${application}`, left),
+      { byUrl: true },
+    )
+    // The still egress gateway vets with the list it is given.
+    assert.deepEqual(vault.world.egress.vetted.at(-1)?.allowedDestinations, ['other.example'])
+    assert.deepEqual([reply.status, sent], [400, 0], reply.text)
+  })
+})
+
+test('the body of a session whose grantor was narrowed while it was held back shows no more: 403', async () => {
+  const vault = await stillVault()
+  const rule = {
+    description: 'all',
+    priority: 1,
+    container: '/',
+    transform: 'reveal',
+    permissions: ['token:read'],
+  }
+  const writer = await vault.keyFor({ permissions: ['token:create'] })
+  const made = await vault.call('POST', '/tokens', { key: writer, body: { data: 'a secret' } })
+  const grantor = await vault.keyFor({ rules: [rule], permissions: ['token:search'] })
+  const { id } = (await vault.call('GET', '/applications/key', { key: grantor })).json()
+  const opener = await vault.keyFor({ type: 'public', permissions: ['token:create'] })
+  const session = (await vault.call('POST', '/sessions', { key: opener })).json()
+  const granted = await vault.call('POST', '/sessions/authorize', {
+    key: grantor,
+    body: { nonce: session['nonce']!, rules: [rule] },
+  })
+  assert.equal(granted.status, 200, granted.text)
+  const release = await holdBody(vault, 'POST', '/detokenize', {
+    key: session['session_key'] as string,
+    body: { it: `{{ ${made.json()['id'] as string} }}` },
+  })
+  const less = { name: 'less', permissions: ['token:search'], rules: [] }
+  await manage(vault, 'PUT', `/applications/${id as string}`, less)
+  const reply = await release()
+  assert.equal(reply.status, 403, reply.text)
+  await vault.close()
+})
+
+describe('an error that shows which tokens exist', () => {
+  test('is recorded: probing many ids at once leaves as much as asking for each', async () => {
+    const vault = await stillVault()
+    const writer = await vault.keyFor({ permissions: ['token:create'] })
+    const body = { data: 'x', containers: ['/hidden/'] }
+    const made = (await vault.call('POST', '/tokens', { key: writer, body })).json()
+    const rule = {
+      description: 'own',
+      priority: 1,
+      container: '/own/',
+      transform: 'reveal',
+      permissions: ['token:read', 'token:use'],
+    }
+    const key = await vault.keyFor({ rules: [rule] })
+    const payload = [`{{ ${made['id'] as string} }}`, '{{ 01945d00-0000-4000-8000-0000000000ff }}']
+    const headers = { 'bt-proxy-url': 'https://x.example' }
+    for (const [path, event] of [
+      ['/detokenize', 'Refused: read token'],
+      ['/proxy', 'Refused: use token'],
+    ] as const) {
+      const reply = await vault.call('POST', path, { key, body: payload, headers })
+      assert.equal(reply.status, 400, reply.text)
+      const logs = await manage(vault, 'GET', '/logs')
+      const [newest] = (logs.json()['data'] as JsonObject[]).filter(
+        (it) => it['entity_id'] === made['id'] && it['result'] === 'refused',
+      )
+      assert.ok(String(newest?.['message']).startsWith(event), logs.text)
+    }
+    await vault.close()
+  })
+})
+
+describe('the answer of a reactor that creates tokens, repeated for an idempotency key', () => {
+  const using = (container: string) => ({
+    description: container,
+    priority: 1,
+    container,
+    transform: 'reveal',
+    permissions: ['token:use', 'token:create'],
+  })
+  const tokenizing = () => returned({ raw: 'data', tokenize: { type: 'token', data: 'x' } })
+  const headers = { 'bt-idempotency-key': 'once' }
+
+  for (const [name, application] of [
+    ['to a caller that may not create tokens', null],
+    ['by an application of its own', { permissions: ['token:create'] }],
+  ] as [string, JsonObject | null][]) {
+    test(`is repeated ${name}`, async (t) => {
+      const caller = { permissions: ['token:use'] }
+      const own = application === null ? {} : { application }
+      const stage = await reactorStage({ ...own, caller, behave: async () => tokenizing() })
+      t.after(stage.vault.close)
+      const first = await stage.react({ args: 1 }, stage.key, headers)
+      assert.equal(first.status, 200, first.text)
+      const again = await stage.react({ args: 1 }, stage.key, headers)
+      assert.deepEqual([again.status, again.text], [200, first.text])
+    })
+  }
+
+  test('is 403 once a token it used may not be used', async (t) => {
+    const caller = { rules: [using('/pci/')] }
+    const stage = await reactorStage({ caller, behave: async () => tokenizing() })
+    t.after(stage.vault.close)
+    const args = { args: { a: `{{ ${await stage.token('4242', { containers: ['/pci/'] })} }}` } }
+    const first = await stage.react(args, stage.key, headers)
+    assert.equal(first.status, 200, first.text)
+    const narrowed = { name: 'n', rules: [using('/general/')] }
+    await stage.manage('PUT', `/applications/${stage.callerId}`, narrowed)
+    assert.equal((await stage.react(args, stage.key, headers)).status, 403)
+  })
+
+  test('is given although the rights of the caller changed while the code ran', async (t) => {
+    const stage = await reactorStage({ caller: { permissions: ['token:use', 'token:create'] } })
+    t.after(stage.vault.close)
+    let runs = 0
+    stage.runner.behave = async () => {
+      runs++
+      const more = { name: 'm', permissions: ['token:use', 'token:create', 'token:search'] }
+      await stage.manage('PUT', `/applications/${stage.callerId}`, more)
+      return tokenizing()
+    }
+    const first = await stage.react({ args: 1 }, stage.key, headers)
+    assert.equal(first.status, 200, first.text)
+    const again = await stage.react({ args: 1 }, stage.key, headers)
+    assert.deepEqual([again.status, runs], [200, 1])
+  })
 })
