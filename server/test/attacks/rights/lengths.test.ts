@@ -16,9 +16,9 @@ import {
 } from '../../lengths/stage.ts'
 
 test('no response depends on the length of data that the caller may not see', async () => {
-  const { requests, differences } = await checkLengths({ count: 6, seed: SEED })
+  const { requests, differences } = await checkLengths({ count: 3, seed: SEED, large: false })
   assert.deepEqual(differences, [])
-  assert.ok(requests > 1_000, String(requests))
+  assert.ok(requests > 500, String(requests))
 })
 
 describe('a binary search with ballast', () => {
@@ -44,25 +44,24 @@ describe('a binary search with ballast', () => {
     react: (values) => call(`/reactors/${stage.reactorId}/react`, { args: values }),
     'react-async': (values) => call(`/reactors/${stage.reactorId}/react-async`, { args: values }),
   }
-  for (const [how, ask] of Object.entries(WAYS)) {
-    test(`finds no length by ${how}, and each attempt is in the audit log`, async () => {
-      const values = [...ballast, 'last', id].map((it) => `{{ ${it} }}`)
-      const replies: Reply[] = []
-      const earlier = await refusals()
-      const found = await searched(async (length) => {
-        await resize('last', LAST - length)
-        const reply = await ask(values)
-        replies.push(reply)
-        return reply.text.includes('answer_too_large')
-      })
-      assert.equal(found, NO_LENGTH)
-      for (const { status, text } of replies) {
-        assert.equal(status, 403)
-        assert.match(text, /permission_missing/)
-      }
-      assert.equal((await refusals()) - earlier, replies.length)
+  test(`finds no length by ${Object.keys(WAYS).join(', ')}, and each attempt is in the audit log`, async () => {
+    const values = [...ballast, 'last', id].map((it) => `{{ ${it} }}`)
+    const replies: Reply[] = []
+    const earlier = await refusals()
+    const found = await searched(async (length) => {
+      await resize('last', LAST - length)
+      const answers: Reply[] = []
+      for (const ask of Object.values(WAYS)) answers.push(await ask(values))
+      replies.push(...answers)
+      return answers.some((it) => it.text.includes('answer_too_large'))
     })
-  }
+    assert.equal(found, NO_LENGTH)
+    for (const { status, text } of replies) {
+      assert.equal(status, 403)
+      assert.match(text, /permission_missing/)
+    }
+    assert.equal((await refusals()) - earlier, replies.length)
+  })
 
   test('finds no length by duplicates, with a public key', async () => {
     const duplicates = [...ballast, 'last'].map((it) => duplicate(it, MINE))
