@@ -5,7 +5,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { JsonObject } from '../../../src/base/json.ts'
-import { stillVault } from '../../kit/still-vault.ts'
+import { callbackStage, type CallbackStage } from '../../kit/callback-stage.ts'
+import { stillVault, type Method, type Reply, type StillVault } from '../../kit/still-vault.ts'
 
 describe('the key of a proxy', () => {
   const PROXY = { name: 'p', destination_url: 'https://api.example/v1' }
@@ -40,3 +41,105 @@ describe('the key of a proxy', () => {
     })
   }
 })
+
+describe('the result of a run is not sent, and its callback becomes a dead letter, once', () => {
+  const LIFETIME_MS = 20 * 60_000
+  type End = (vault: StillVault, id: string, closed: JsonObject) => Promise<unknown>
+  const ENDS: Readonly<Record<string, End>> = {
+    'is deleted': (vault, id) => manage(vault, 'DELETE', `/applications/${id}`),
+    'allows no destination': (vault, id, closed) =>
+      manage(vault, 'PUT', `/applications/${id}`, closed),
+    'is closed and then deleted': async (vault, id, closed) => {
+      await manage(vault, 'PUT', `/applications/${id}`, closed)
+      await manage(vault, 'DELETE', `/applications/${id}`)
+    },
+    'has expired': async (vault) => vault.world.clock.pass(LIFETIME_MS),
+  }
+  const CLOSED = { name: 'closed', permissions: ['reactor:invoke'], destinations: [] }
+
+  for (const [how, end] of Object.entries(ENDS)) {
+    test(`the application that asked for it ${how}`, () => endsWith(end, 'asker'))
+    test(`the application that authorized the session ${how}`, () => endsWith(end, 'grantor'))
+    test(`the application that opened the session ${how}`, () => endsWith(end, 'opener'))
+  }
+
+  test('but only then: until the receiver accepts it, it is sent', async () => {
+    const stage = await callbackStage()
+    await begin(stage, (await holder(stage.vault)).key)
+    stage.receive(() => ({ status: 500 }))
+    await stage.work()
+    stage.receive(() => ({ status: 200 }))
+    await stage.pass(2)
+    assert.equal(stage.sent.length, 2)
+    assert.deepEqual(await stage.deadLetters(), [])
+  })
+
+  async function endsWith(end: End, who: 'asker' | 'grantor' | 'opener'): Promise<void> {
+    const stage = await callbackStage()
+    const { vault } = stage
+    const expires_at = new Date(vault.world.clock.now() + LIFETIME_MS).toISOString()
+    const expires = end === ENDS['has expired']
+    const temporary = (it: typeof who): JsonObject => (expires && it === who ? { expires_at } : {})
+    if (who === 'asker') {
+      const { id, key } = await holder(vault, temporary('asker'))
+      await begin(stage, key)
+      await refusedAfter(stage, () => end(vault, id, CLOSED))
+      return
+    }
+    const opener = await holder(vault, {
+      type: 'public',
+      permissions: ['token:create'],
+      ...temporary('opener'),
+    })
+    const grantor = await holder(vault, temporary('grantor'))
+    const opened = (await vault.call('POST', '/sessions', { key: opener.key })).json()
+    const body = { nonce: opened['nonce']!, permissions: ['reactor:invoke'] }
+    await vault.call('POST', '/sessions/authorize', { key: grantor.key, body })
+    await begin(stage, opened['session_key'] as string)
+    const { id } = who === 'grantor' ? grantor : opener
+    const closed = who === 'grantor' ? CLOSED : { ...CLOSED, permissions: ['token:create'] }
+    await refusedAfter(stage, () => end(vault, id, closed))
+  }
+
+  async function begin({ vault, id }: CallbackStage, key: string): Promise<void> {
+    const body = { args: { a: 1 }, callback_url: 'https://receiver.example/done' }
+    const reply = await vault.call('POST', `/reactors/${id}/react`, { key, body })
+    assert.equal(reply.status, 202, reply.text)
+  }
+
+  /** The receiver accepts nothing at first. */
+  async function refusedAfter(stage: CallbackStage, end: () => Promise<unknown>): Promise<void> {
+    stage.receive(() => ({ status: 500 }))
+    await stage.work()
+    assert.equal(stage.sent.length, 1)
+    await end()
+    stage.receive(() => ({ status: 200 }))
+    await stage.pass(4 * 60)
+    assert.equal(stage.sent.length, 1)
+    const [letter] = await stage.deadLetters()
+    assert.match(letter!['failure'] as string, /^refused: /)
+  }
+})
+
+interface Holder {
+  readonly id: string
+  readonly key: string
+}
+
+/** Creates an application that may invoke reactors. */
+async function holder(vault: StillVault, own: JsonObject = {}): Promise<Holder> {
+  const body = { name: 'theirs', type: 'private', permissions: ['reactor:invoke'], ...own }
+  return (await manage(vault, 'POST', '/applications', body)).json() as unknown as Holder
+}
+
+async function manage(
+  vault: StillVault,
+  method: Method,
+  path: string,
+  body?: JsonObject,
+): Promise<Reply> {
+  const own = body === undefined ? {} : { body }
+  const reply = await vault.call(method, path, { key: vault.managementKey, ...own })
+  assert.ok(reply.status < 300, reply.text)
+  return reply
+}
