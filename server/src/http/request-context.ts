@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify'
 import { hash } from 'node:crypto'
-import { isDeepStrictEqual } from 'node:util'
 import {
   DEFAULT_TENANT_SETTINGS,
   type RequestContext,
@@ -8,7 +7,7 @@ import {
   type ReplayScope,
   type LargeReadQuota,
 } from '../base/access.ts'
-import { requireSameRights } from '../base/present-rights.ts'
+import { haveSameRights, requireSameRights } from '../base/present-rights.ts'
 import { idempotencyKeyOf } from './request-headers.ts'
 
 interface ContextOptions {
@@ -57,15 +56,10 @@ export function requestContextOf(
     // A cached identity is the same object.
     if (found === request.principal) return false
     request.principal = found
-    const changed = !isDeepStrictEqual(rightsOf(context), rightsOf(found))
+    const changed = !haveSameRights(context, found)
     Object.assign(context, found)
     return changed
   }
-}
-
-/** The part of a principal that decides what it may do. */
-function rightsOf({ type, permissions, rules, within, destinations }: Principal) {
-  return { type, permissions, rules, within, destinations }
 }
 
 /** A wait for capacity may be long: a caller that had rights before it must still have them. */

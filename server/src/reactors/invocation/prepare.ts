@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from 'node:util'
 import { authorize } from '../../access/authorize.ts'
+import { findApplication } from '../../access/get-application.ts'
 import type { RequestContext } from '../../base/access.ts'
 import type { Json } from '../../base/json.ts'
 import { REACTOR_TOKENS_MAX } from '../../base/limits.ts'
@@ -67,6 +69,27 @@ export async function prepare(
   // The runner has its own limits.
   context.quota?.().releaseLargeRead(0)
   return { opened, filled }
+}
+
+/**
+ * Checks the reactor again when a run that waited is about to begin.
+ *
+ * Throws `reactor_not_found` and `reactor_application_gone` as a new request would. Throws `reactors_busy` if the reactor or the
+ * destinations of its application have changed: a repetition runs it as it is now.
+ */
+export async function requireSameReactor(
+  world: Pick<World, 'clock' | 'store'>,
+  context: RequestContext,
+  { reactor, config, application }: OpenReactor,
+): Promise<void> {
+  const { applicationId } = config
+  const [current, acting] = await Promise.all([
+    getReactor(world, context, reactor.id),
+    applicationId === null ? null : findApplication(world, context.tenantId, applicationId),
+  ])
+  refuseWithoutApplication({ reactor, config, application: acting })
+  const isSame = isDeepStrictEqual(acting?.destinations, application?.destinations)
+  if (current.revision !== reactor.revision || !isSame) throw new ServiceError('reactors_busy')
 }
 
 /** The cause is for the operator's log, except when a tenant asks for too much: that is not the operator's to fix. */

@@ -1,6 +1,7 @@
 import { commit } from '../../access/commit.ts'
 import type { EphemeralKeys } from '../../access/ephemeral-keys.ts'
 import type { RequestContext } from '../../base/access.ts'
+import { requireSameRights } from '../../base/present-rights.ts'
 import type { Json } from '../../base/json.ts'
 import { REACTOR_TIMEOUT_MS } from '../../base/limits.ts'
 import type { Answer } from '../../http/endpoint.ts'
@@ -54,6 +55,7 @@ export async function react(
   if (context.replay !== null && until !== null) context.replay.until = until
   await commit(world, context, [])
   const outcome = await runReactor(world, context, prepared, {
+    requireSameRights: () => requireSameRights(context),
     ephemeralKeys,
     timeoutMs: REACTOR_TIMEOUT_MS,
     responseHeaders,

@@ -1,6 +1,7 @@
 import { commit } from '../../access/commit.ts'
 import type { EphemeralKeys } from '../../access/ephemeral-keys.ts'
 import type { RequestContext } from '../../base/access.ts'
+import { haveSameRights } from '../../base/present-rights.ts'
 import { JOB_BUSY_MS, JOB_RUNS_MAX, JOB_WAIT_MS_MAX } from '../../base/limits.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import type { Answer } from '../../http/endpoint.ts'
@@ -76,6 +77,7 @@ async function runFor(
   claimedJob.endOfResult = endOfResult(prepared.filled)
   await commit(world, context, [])
   const outcome = await runReactor(world, context, prepared, {
+    requireSameRights: () => claimedJob.requireSameRights(context),
     ephemeralKeys,
     timeoutMs,
     responseHeaders,
@@ -92,6 +94,13 @@ async function runFor(
   )
   if (!finishing.isDone()) await claimedJob.finish(answer)
 }
+
+/** Nothing was run, and another attempt, under the rights of that time, may succeed. */
+const POSTPONING: ReadonlySet<string> = new Set([
+  'reactors_busy',
+  'reactors_unavailable',
+  'rights_changed',
+])
 
 /** A job that this worker has claimed, from the claim to its end. */
 class ClaimedJob {
@@ -111,6 +120,12 @@ class ClaimedJob {
 
   async contextOf(): Promise<RequestContext> {
     return (this.#context = await contextOfJob(this.world, this.#tenantId, this.#state))
+  }
+
+  /** Throws what contextOfJob() throws, and `rights_changed` if the initiator has other rights than `context`. */
+  async requireSameRights(context: RequestContext): Promise<void> {
+    const current = await contextOfJob(this.world, this.#tenantId, this.#state)
+    if (!haveSameRights(context, current)) throw new ServiceError('rights_changed')
   }
 
   /** Stores the answer, and records the decisions made on the way. */
@@ -151,10 +166,7 @@ class ClaimedJob {
       return
     }
     const now = clock.now()
-    if (
-      (code === 'reactors_busy' || code === 'reactors_unavailable') &&
-      now - this.job.createdAt < JOB_WAIT_MS_MAX
-    ) {
+    if (code !== null && POSTPONING.has(code) && now - this.job.createdAt < JOB_WAIT_MS_MAX) {
       const keys = await this.world.keyring.open(this.#tenantId)
       return await this.#put(postponed(keys, this.job, this.#state, now + JOB_BUSY_MS))
     }

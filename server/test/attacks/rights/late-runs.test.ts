@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { JsonObject } from '../../../src/base/json.ts'
+import { openResult } from '../../../src/reactors/jobs/job-state.ts'
 import { callbackStage, type CallbackStage } from '../../kit/callback-stage.ts'
 import { stillVault, type Method, type Reply, type StillVault } from '../../kit/still-vault.ts'
 
@@ -44,8 +45,8 @@ describe('the key of a proxy', () => {
 
 describe('the result of a run is not sent, and its callback becomes a dead letter, once', () => {
   const LIFETIME_MS = 20 * 60_000
-  type End = (vault: StillVault, id: string, closed: JsonObject) => Promise<unknown>
-  const ENDS: Readonly<Record<string, End>> = {
+  type ApplicationEnd = (vault: StillVault, id: string, closed: JsonObject) => Promise<unknown>
+  const ENDS: Readonly<Record<string, ApplicationEnd>> = {
     'is deleted': (vault, id) => manage(vault, 'DELETE', `/applications/${id}`),
     'allows no destination': (vault, id, closed) =>
       manage(vault, 'PUT', `/applications/${id}`, closed),
@@ -74,7 +75,7 @@ describe('the result of a run is not sent, and its callback becomes a dead lette
     assert.deepEqual(await stage.deadLetters(), [])
   })
 
-  async function endsWith(end: End, who: 'asker' | 'grantor' | 'opener'): Promise<void> {
+  async function endsWith(end: ApplicationEnd, who: 'asker' | 'grantor' | 'opener'): Promise<void> {
     const stage = await callbackStage()
     const { vault } = stage
     const expires_at = new Date(vault.world.clock.now() + LIFETIME_MS).toISOString()
@@ -121,15 +122,136 @@ describe('the result of a run is not sent, and its callback becomes a dead lette
   }
 })
 
-interface Holder {
+describe('a run that waits for a slot does not start once', () => {
+  interface RunInQueue {
+    readonly stage: CallbackStage
+    readonly invoker: ReactorInvoker
+  }
+  interface LossInQueue {
+    readonly take: (losing: RunInQueue) => Promise<unknown>
+    /** The answer to a synchronous run. */
+    readonly refused: [status: number, code: string]
+    /** The result of a job. A status alone is that of a run that started later, after another decision. */
+    readonly result: [status: number, code?: string]
+  }
+  const NARROWED = { name: 'narrowed', permissions: ['token:read'] }
+  const LOSSES: Readonly<Record<string, LossInQueue>> = {
+    'its key is deleted': {
+      take: async ({ stage: { vault }, invoker }) => {
+        const path = `/applications/${invoker.id}/keys`
+        const [key] = JSON.parse((await manage(vault, 'GET', path)).text) as [{ id: string }]
+        await manage(vault, 'DELETE', `${path}/${key.id}`)
+      },
+      refused: [401, 'key_unknown'],
+      result: [401, 'key_unknown'],
+    },
+    'its application is deleted': {
+      take: ({ stage: { vault }, invoker }) =>
+        manage(vault, 'DELETE', `/applications/${invoker.id}`),
+      refused: [401, 'key_unknown'],
+      result: [401, 'key_unknown'],
+    },
+    'its permission is taken away': {
+      take: ({ stage: { vault }, invoker }) =>
+        manage(vault, 'PUT', `/applications/${invoker.id}`, NARROWED),
+      refused: [503, 'rights_changed'],
+      result: [403, 'permission_missing'],
+    },
+    'the reactor is deleted': {
+      take: ({ stage: { vault, id } }) => manage(vault, 'DELETE', `/reactors/${id}`),
+      refused: [404, 'reactor_not_found'],
+      result: [404, 'reactor_not_found'],
+    },
+    'the reactor has other code': {
+      take: ({ stage: { vault, id } }) =>
+        manage(vault, 'PATCH', `/reactors/${id}`, { code: 'module.exports = () => ({})' }),
+      refused: [503, 'reactors_busy'],
+      result: [200],
+    },
+    'the reactor’s application is deleted': {
+      take: ({ stage: { vault, applicationId } }) =>
+        manage(vault, 'DELETE', `/applications/${applicationId!}`),
+      refused: [400, 'reactor_application_gone'],
+      result: [400, 'reactor_application_gone'],
+    },
+    'the reactor’s application allows other destinations': {
+      take: ({ stage: { vault, applicationId } }) =>
+        manage(vault, 'PUT', `/applications/${applicationId!}`, { ...NARROWED, destinations: [] }),
+      refused: [503, 'reactors_busy'],
+      result: [200],
+    },
+  }
+
+  for (const [name, { take, refused, result }] of Object.entries(LOSSES)) {
+    test(`${name}: ${refused[0]}`, async () => {
+      const { stage, invoker, token, queued, start } = await waiting()
+      const body = { args: { number: `{{ ${token} }}` } }
+      const running = stage.react(body, invoker.key)
+      await queued
+      await take({ stage, invoker })
+      start()
+      const reply = await running
+      assert.deepEqual([reply.status, reply.json()['code']], refused, reply.text)
+      assert.deepEqual(stage.runner.ran, [])
+    })
+
+    test(`${name}, asynchronously: ${result[0]}`, async () => {
+      const { stage, invoker, token, queued, start } = await waiting()
+      const body = { args: { number: `{{ ${token} }}` } }
+      const path = `/reactors/${stage.id}/react-async`
+      const begun = await stage.vault.call('POST', path, { key: invoker.key, body })
+      const id = begun.json()['asyncReactorRequestId'] as string
+      const working = stage.work()
+      await queued
+      await take({ stage, invoker })
+      start()
+      await working
+      assert.deepEqual(stage.runner.ran, [])
+      await stage.pass(1)
+      const [status, code] = result
+      const job = await stage.vault.world.store.jobs.find(stage.vault.tenantId, id)
+      const answer = openResult(await stage.vault.world.keyring.open(stage.vault.tenantId), job!)
+      assert.equal(answer.status, status)
+      const shown = JSON.parse(answer.text!) as JsonObject
+      if (code === undefined) assert.deepEqual(shown, { raw: { number: '4242' } })
+      else assert.equal(shown['code'], code)
+      assert.equal(stage.runner.ran.length, code === undefined ? 1 : 0)
+    })
+  }
+
+  test('anything of that happened: with everything as it was, it starts', async () => {
+    const { stage, invoker, token, queued, start } = await waiting()
+    const running = stage.react({ args: { number: `{{ ${token} }}` } }, invoker.key)
+    await queued
+    start()
+    assert.deepEqual((await running).json(), { raw: { number: '4242' } })
+  })
+
+  /** The first run waits until it is started. */
+  async function waiting() {
+    const stage = await callbackStage({ application: { permissions: ['token:create'] } })
+    const invoker = await holder(stage.vault, { permissions: ['token:use'] })
+    const token = await stage.token('4242')
+    const isQueued = Promise.withResolvers<void>()
+    const slot = Promise.withResolvers<void>()
+    stage.runner.slot = () => {
+      isQueued.resolve()
+      stage.runner.slot = () => null
+      return slot.promise
+    }
+    return { stage, invoker, token, queued: isQueued.promise, start: () => slot.resolve() }
+  }
+})
+
+interface ReactorInvoker {
   readonly id: string
   readonly key: string
 }
 
 /** Creates an application that may invoke reactors. */
-async function holder(vault: StillVault, own: JsonObject = {}): Promise<Holder> {
+async function holder(vault: StillVault, own: JsonObject = {}): Promise<ReactorInvoker> {
   const body = { name: 'theirs', type: 'private', permissions: ['reactor:invoke'], ...own }
-  return (await manage(vault, 'POST', '/applications', body)).json() as unknown as Holder
+  return (await manage(vault, 'POST', '/applications', body)).json() as unknown as ReactorInvoker
 }
 
 async function manage(
