@@ -147,7 +147,7 @@ async function seal(
 ): Promise<StoredAnswer> {
   const keys = await world.keyring.open(context.tenantId)
   const { status, ...rest } = answer
-  const kept: GrantedAnswer = { ...rest, grants: grantsAmong(context.decisions) }
+  const kept: GrantedAnswer = { ...rest, grants: grantsAmong(scope.restsOn ?? context.decisions) }
   return {
     id: scope.id,
     status,

@@ -207,6 +207,8 @@ export interface ReplayScope {
   id: string
   /** Whether the answer has been committed, so that it is not committed a second time. */
   remembered: boolean
+  /** The decisions that the answer rests on if they are not those of the context that commits it. */
+  restsOn?: readonly Decision[]
   /** When the answer must be deleted, in epoch milliseconds; undefined for the usual lifetime. */
   until?: number
 }

@@ -1,3 +1,4 @@
+import { grantsAmong } from '../../access/authorize.ts'
 import { commit } from '../../access/commit.ts'
 import type { EphemeralKeys } from '../../access/ephemeral-keys.ts'
 import type { RequestContext } from '../../base/access.ts'
@@ -177,7 +178,8 @@ class ClaimedJob {
   /** Sealed under the current keys: those from before the run may have been destroyed. */
   async #finished(answer: Answer): Promise<StoredJob> {
     const keys = await this.world.keyring.open(this.#tenantId)
-    const state = { ...this.#state, resultUntil: this.endOfResult }
+    const grants = grantsAmong(this.#context?.decisions ?? [])
+    const state = { ...this.#state, resultUntil: this.endOfResult, grants }
     return finished(keys, this.job, state, answer, this.world.clock.now())
   }
 

@@ -7,6 +7,7 @@ import { describe, test } from 'node:test'
 import type { JsonObject } from '../../../src/base/json.ts'
 import { openResult } from '../../../src/reactors/jobs/job-state.ts'
 import { callbackStage, type CallbackStage } from '../../kit/callback-stage.ts'
+import { returned } from '../../kit/still-runner.ts'
 import { stillVault, type Method, type Reply, type StillVault } from '../../kit/still-vault.ts'
 
 describe('the key of a proxy', () => {
@@ -240,6 +241,83 @@ describe('a run that waits for a slot does not start once', () => {
       return slot.promise
     }
     return { stage, invoker, token, queued: isQueued.promise, start: () => slot.resolve() }
+  }
+})
+
+describe('a result rests on the rights that its caller has when it is shown:', () => {
+  const REVEALING = [rule('reveal', ['reactor:invoke'])]
+  const ELSEWHERE = [{ ...rule('reveal', ['reactor:invoke']), container: '/elsewhere/' }]
+  const MASKING = [rule('mask', ['reactor:invoke'])]
+  const RESULTS: [what: string, rules: JsonObject[], status: number][] = [
+    ['with the same rights it is shown', REVEALING, 200],
+    ['with rights in other containers it is 403', ELSEWHERE, 403],
+    ['with rights that show less it is 403', MASKING, 403],
+  ]
+  const TOKENIZED = () => returned({ raw: 'the number', tokenize: { made: 'x' } })
+  const WAYS: [string, (stage: CallbackStage, key: string, body: JsonObject) => Asked][] = [
+    ['of an asynchronous run', asynchronously],
+    ['repeated for an idempotency key', synchronously],
+  ]
+
+  for (const [way, ask] of WAYS) {
+    for (const behave of [undefined, TOKENIZED]) {
+      for (const [what, rules, status] of RESULTS) {
+        const made = behave === undefined ? '' : ', with tokens that the code had made'
+        test(`${way}${made}, ${what}`, async () => {
+          const stage = await callbackStage(behave === undefined ? {} : { behave })
+          const { vault } = stage
+          const { id, key } = await holder(vault, { permissions: [], rules: REVEALING })
+          const token = await stage.token('4242', { containers: ['/cards/'] })
+          const show = await ask(stage, key, { args: { number: `{{ ${token} }}` } })
+          const first = await show()
+          assert.equal(first.status, 200, first.text)
+          await manage(vault, 'PUT', `/applications/${id}`, { name: 'changed', rules })
+          const again = await show()
+          assert.equal(again.status, status, again.text)
+          assert.equal(again.json()['code'], status === 200 ? undefined : 'permission_missing')
+          if (status === 200) assert.equal(again.text, first.text)
+        })
+      }
+    }
+  }
+
+  test('a denied reading is in the audit log, under the id of the result', async () => {
+    const stage = await callbackStage()
+    const { vault } = stage
+    const { id, key } = await holder(vault, { permissions: [], rules: REVEALING })
+    const token = await stage.token('4242', { containers: ['/cards/'] })
+    const body = { args: { number: `{{ ${token} }}` } }
+    const path = `/reactors/${stage.id}`
+    const begun = await vault.call('POST', `${path}/react-async`, { key, body })
+    const requestId = begun.json()['asyncReactorRequestId'] as string
+    await stage.work()
+    await manage(vault, 'PUT', `/applications/${id}`, { name: 'changed', rules: ELSEWHERE })
+    await vault.call('GET', `${path}/results/${requestId}`, { key })
+    const { data } = await stage.logs('?entity_type=reactor_result')
+    assert.deepEqual(
+      data.map((it) => [it['operation'], it['result'], it['entity_id']]),
+      [['read', 'refused', requestId]],
+    )
+  })
+
+  type Asked = Promise<() => Promise<Reply>>
+
+  async function asynchronously(stage: CallbackStage, key: string, body: JsonObject): Asked {
+    const { vault, id, work } = stage
+    const begun = await vault.call('POST', `/reactors/${id}/react-async`, { key, body })
+    assert.equal(begun.status, 202, begun.text)
+    await work()
+    const path = `/reactors/${id}/results/${begun.json()['asyncReactorRequestId'] as string}`
+    return () => vault.call('GET', path, { key })
+  }
+
+  async function synchronously(stage: CallbackStage, key: string, body: JsonObject): Asked {
+    const headers = { 'bt-idempotency-key': 'once' }
+    return () => stage.react(body, key, headers)
+  }
+
+  function rule(transform: string, permissions: string[]): JsonObject {
+    return { description: 'cards', priority: 1, container: '/cards/', transform, permissions }
   }
 })
 
