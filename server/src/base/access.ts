@@ -178,6 +178,8 @@ export interface RequestContext extends Principal {
   recorded: number
   /** Key under which a successful answer is remembered; null if the caller sent no idempotency key. */
   readonly replay: ReplayScope | null
+  /** When what is kept of the answer must be deleted, see keepUntil(); Infinity for the usual lifetime. Absent if nothing is kept. */
+  readonly kept?: { until: number } | undefined
   /** Absent if no client waits for an answer: such work runs at low concurrency. */
   readonly quota?: () => LargeReadQuota
   /**
@@ -209,6 +211,4 @@ export interface ReplayScope {
   remembered: boolean
   /** The decisions that the answer rests on if they are not those of the context that commits it. */
   restsOn?: readonly Decision[]
-  /** When the answer must be deleted, in epoch milliseconds; undefined for the usual lifetime. */
-  until?: number
 }

@@ -26,6 +26,7 @@ export function requestContextOf(
   { path, transactionId, quota, identify }: ContextOptions,
 ): RequestContext {
   const principal = request.principal!
+  const replay = path === null ? null : replayScopeOf(request, path, principal, transactionId)
   const context: RequestContext = {
     tenantId: principal.tenantId,
     plan: principal.plan,
@@ -43,7 +44,8 @@ export function requestContextOf(
     traceId: request.traceId,
     decisions: [],
     recorded: 0,
-    replay: path === null ? null : replayScopeOf(request, path, principal, transactionId),
+    replay,
+    kept: replay === null ? undefined : { until: Infinity },
     quota: () => identifiedAfterWait(context, quota()),
     reauthenticate: () => {
       const found = identify()

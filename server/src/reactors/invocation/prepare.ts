@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { authorize } from '../../access/authorize.ts'
 import { findApplication } from '../../access/get-application.ts'
+import { keepUntil } from '../../access/kept-answer-end.ts'
 import type { RequestContext } from '../../base/access.ts'
 import type { Json } from '../../base/json.ts'
 import { REACTOR_TOKENS_MAX } from '../../base/limits.ts'
@@ -98,10 +99,9 @@ export function unavailable(cause: RunnerUnavailable): ServiceError {
   return new ServiceError('reactors_unavailable', undefined, { cause })
 }
 
-/** Returns when the result must be deleted: when the first security code in its arguments expires; null for never. */
-export function endOfResult({ tokens }: Filled): number | null {
-  const ends = tokens.flatMap(({ cvc }) => cvc?.expiresAt ?? [])
-  return ends.length === 0 ? null : Math.min(...ends)
+/** A result is kept no longer than the tokens in its arguments, and than the security codes of these. */
+export function keepWhileTokensLive(context: RequestContext, { tokens }: Filled): void {
+  for (const { cvc, expiresAt } of tokens) keepUntil(context, expiresAt, cvc?.expiresAt ?? null)
 }
 
 const NO_SANDBOX = 'The sandbox is not available, so no reactor runs'

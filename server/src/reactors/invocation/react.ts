@@ -11,7 +11,7 @@ import { acceptWithCallback } from '../jobs/accept.ts'
 import type { ResponseHeaderSettings } from '../../base/guarded-headers.ts'
 import {
   authorizeReactorInvocation,
-  endOfResult,
+  keepWhileTokensLive,
   prepare,
   refuseWithoutCapacity,
 } from './prepare.ts'
@@ -50,11 +50,9 @@ export async function react(
   }
   refuseWithoutCapacity(world, context.tenantId)
   const prepared = await prepare(world, context, reactor, asked.args, settings)
-  const until = endOfResult(prepared.filled)
   // Tokens of the result are committed for another principal, whose rights are not the caller's.
   if (context.replay !== null) context.replay.restsOn = context.decisions
-  // A result computed from a security code must not be kept longer than the code.
-  if (context.replay !== null && until !== null) context.replay.until = until
+  keepWhileTokensLive(context, prepared.filled)
   await commit(world, context, [])
   const outcome = await runReactor(world, context, prepared, {
     requireSameRights: () => requireSameRights(context),

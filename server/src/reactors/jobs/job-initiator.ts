@@ -53,6 +53,7 @@ export async function contextOfJob(
     decisions: [],
     recorded: 0,
     replay: null,
+    kept: { until: Infinity },
   }
 }
 

@@ -20,7 +20,7 @@ export interface JobState {
   readonly run: RunRequest | null
   /** The destination of the result; null if it is fetched. */
   readonly callbackUrl: string | null
-  /** When the result must be deleted because it derives from a security code, in epoch milliseconds. */
+  /** When the result must be deleted because it derives from a security code or an expiring token, in epoch milliseconds. */
   readonly resultUntil: number | null
   /** The grants that the result rests on. Undefined before it is run, and for results of older versions, which live a day. */
   readonly grants?: readonly PastGrant[]

@@ -14,7 +14,7 @@ import type { World } from '../../ports/world.ts'
 import type { ResponseHeaderSettings } from '../../base/guarded-headers.ts'
 import {
   authorizeReactorInvocation,
-  endOfResult,
+  keepWhileTokensLive,
   prepare,
   refuseWithoutCapacity,
 } from '../invocation/prepare.ts'
@@ -75,7 +75,7 @@ async function runFor(
   const context = await claimedJob.contextOf()
   const reactor = await authorizeReactorInvocation(world, context, claimedJob.job.reactorId)
   const prepared = await prepare(world, context, reactor, args, tokens)
-  claimedJob.endOfResult = endOfResult(prepared.filled)
+  keepWhileTokensLive(context, prepared.filled)
   await commit(world, context, [])
   const outcome = await runReactor(world, context, prepared, {
     requireSameRights: () => claimedJob.requireSameRights(context),
@@ -107,7 +107,6 @@ const POSTPONING: ReadonlySet<string> = new Set([
 class ClaimedJob {
   readonly world: JobWorld
   readonly job: StoredJob
-  endOfResult: number | null = null
   readonly #tenantId: string
   readonly #state: JobState
   #context: RequestContext | null = null
@@ -179,7 +178,9 @@ class ClaimedJob {
   async #finished(answer: Answer): Promise<StoredJob> {
     const keys = await this.world.keyring.open(this.#tenantId)
     const grants = grantsAmong(this.#context?.decisions ?? [])
-    const state = { ...this.#state, resultUntil: this.endOfResult, grants }
+    const until = this.#context?.kept?.until ?? Infinity
+    const resultUntil = until === Infinity ? null : until
+    const state = { ...this.#state, resultUntil, grants }
     return finished(keys, this.job, state, answer, this.world.clock.now())
   }
 

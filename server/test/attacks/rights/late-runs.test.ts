@@ -6,8 +6,9 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { JsonObject } from '../../../src/base/json.ts'
 import { openResult } from '../../../src/reactors/jobs/job-state.ts'
-import { callbackStage, type CallbackStage } from '../../kit/callback-stage.ts'
+import { bodyOf, callbackStage, type CallbackStage } from '../../kit/callback-stage.ts'
 import { returned } from '../../kit/still-runner.ts'
+import { STILL_NOW } from '../../kit/still-world.ts'
 import { stillVault, type Method, type Reply, type StillVault } from '../../kit/still-vault.ts'
 
 describe('the key of a proxy', () => {
@@ -319,6 +320,111 @@ describe('a result rests on the rights that its caller has when it is shown:', (
   function rule(transform: string, permissions: string[]): JsonObject {
     return { description: 'cards', priority: 1, container: '/cards/', transform, permissions }
   }
+})
+
+describe('an answer that shows a token that expires is kept no longer than the token:', () => {
+  const LIFETIME_MS = 60_000
+  const EXPIRING = { expires_at: new Date(STILL_NOW + LIFETIME_MS).toISOString() }
+  const TOKEN = { type: 'token', data: 'secret', ...EXPIRING }
+  const ALL = ['token:create', 'token:update', 'token:read', 'token:use']
+
+  interface Operation {
+    readonly method: Method
+    readonly path: string
+    readonly body: JsonObject
+  }
+  type Prepare = (stage: CallbackStage) => Promise<Operation>
+  const OPERATIONS: Readonly<Record<string, Prepare>> = {
+    'POST /tokens': async () => ({ method: 'POST', path: '/tokens', body: TOKEN }),
+    'POST /tokens, a duplicate': async (stage) => {
+      await stage.token('secret', EXPIRING)
+      const body = { type: 'token', data: 'secret', deduplicate_token: true }
+      return { method: 'POST', path: '/tokens', body }
+    },
+    'POST /tokenize': async () => {
+      const body = { a: { type: 'token', data: 'other' }, b: TOKEN }
+      return { method: 'POST', path: '/tokenize', body }
+    },
+    'PATCH /tokens/{id}': async (stage) => {
+      const path = `/tokens/${await stage.token('other')}`
+      return { method: 'PATCH', path, body: { data: 'secret', ...EXPIRING } }
+    },
+    'PATCH /tokens/{id}, a duplicate': async (stage) => {
+      await stage.token('secret', EXPIRING)
+      const path = `/tokens/${await stage.token('other')}`
+      return { method: 'PATCH', path, body: { data: 'secret', deduplicate_token: true } }
+    },
+    'POST /reactors/{id}/react': async (stage) => {
+      const body = { args: { a: `{{ ${await stage.token('secret', EXPIRING)} }}` } }
+      return { method: 'POST', path: `/reactors/${stage.id}/react`, body }
+    },
+    'POST /reactors/{id}/react, tokens of its result': async (stage) => {
+      stage.runner.behave = () => returned({ tokenize: TOKEN })
+      return { method: 'POST', path: `/reactors/${stage.id}/react`, body: {} }
+    },
+  }
+
+  for (const [name, prepare] of Object.entries(OPERATIONS)) {
+    test(name, async () => {
+      const stage = await callbackStage({ settings: { fingerprintTokens: true } })
+      const { vault } = stage
+      const { key } = await holder(vault, { permissions: ALL })
+      const { method, path, body } = await prepare(stage)
+      const type = method === 'PATCH' ? { 'content-type': 'application/merge-patch+json' } : {}
+      const headers = { 'bt-idempotency-key': 'once', ...type }
+      const ask = () => vault.call(method, path, { key, headers, body })
+      const first = await ask()
+      assert.ok(first.status < 300, first.text)
+      vault.world.clock.pass(LIFETIME_MS - 1)
+      assert.equal((await ask()).text, first.text)
+      vault.world.clock.pass(1)
+      assert.notEqual((await ask()).text, first.text)
+    })
+  }
+
+  for (const [what, made] of [
+    ['in its arguments', false],
+    ['in its result', true],
+  ] as const) {
+    test(`the result of an asynchronous run, ${what}`, async () => {
+      const stage = await callbackStage(made ? { behave: () => returned({ tokenize: TOKEN }) } : {})
+      const { vault, id, key, work } = stage
+      const body = made ? {} : { args: `{{ ${await stage.token('secret', EXPIRING)} }}` }
+      const begun = await vault.call('POST', `/reactors/${id}/react-async`, { key, body })
+      await work()
+      const path = `/reactors/${id}/results/${begun.json()['asyncReactorRequestId'] as string}`
+      vault.world.clock.pass(LIFETIME_MS - 1)
+      assert.equal((await vault.call('GET', path, { key })).status, 200)
+      vault.world.clock.pass(1)
+      assert.equal((await vault.call('GET', path, { key })).status, 404)
+    })
+  }
+
+  test('a result that was not delivered before is replaced by an error', async () => {
+    const stage = await callbackStage()
+    const token = await stage.token('secret', EXPIRING)
+    stage.receive(() => ({ status: 500 }))
+    await stage.invoke({ args: `{{ ${token} }}` })
+    await stage.work()
+    stage.receive(() => ({ status: 200 }))
+    await stage.pass(2)
+    const [first, last] = stage.sent.map(bodyOf) as JsonObject[]
+    assert.deepEqual([first, last!['code']], [{ raw: 'secret' }, 'reactor_result_expired'])
+    assert.equal(stage.sent.length, 2)
+  })
+
+  test('a duplicate that the caller may not read says nothing of its end', async () => {
+    const stage = await callbackStage({ settings: { fingerprintTokens: true } })
+    const { vault } = stage
+    await stage.token('secret', EXPIRING)
+    const { key } = await holder(vault, { permissions: ['token:create'] })
+    const body = { type: 'token', data: 'secret', deduplicate_token: true }
+    const headers = { 'bt-idempotency-key': 'once' }
+    const ask = () => vault.call('POST', '/tokens', { key, headers, body })
+    const first = await ask()
+    vault.world.clock.pass(LIFETIME_MS)
+    assert.equal((await ask()).text, first.text)
+  })
 })
 
 interface ReactorInvoker {
