@@ -197,13 +197,17 @@ export function mayAnywhere(principal: Principal, permission: Permission): boole
 
 /**
  * Throws `permission_missing`, and records it, if the caller's present rights allow less than one of `grants` did: the grants
- * that an earlier answer rests on, which is about to be repeated.
+ * that an earlier answer rests on, which is about to be repeated. `as` says what the refusal is about.
  */
-export function requireGrants(context: RequestContext, grants: readonly PastGrant[]): void {
+export function requireGrants(
+  context: RequestContext,
+  grants: readonly PastGrant[],
+  as: Pick<Decision, 'about' | 'internalId' | 'replayed'> = { replayed: true },
+): void {
   for (const { permission, containers, resourceId = null, granted = 'redact' } of grants) {
     const { transform } = decide(context, permission, containers, resourceId)
     if (transform !== null && TRANSFORMS.indexOf(transform) >= TRANSFORMS.indexOf(granted)) continue
-    context.decisions.push({ permission, containers, allowed: false, by: [], replayed: true })
+    context.decisions.push({ permission, containers, allowed: false, by: [], ...as })
     throw permissionMissing(context, permission)
   }
 }

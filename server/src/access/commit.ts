@@ -152,7 +152,7 @@ async function seal(
     id: scope.id,
     status,
     body: keys.seal(sealContextOf(scope), new Sensitive(renderKeptAnswer(kept))),
-    expiresAt: Math.min(now + IDEMPOTENCY_LIFETIME_MS, scope.until ?? Infinity),
+    expiresAt: Math.min(now + IDEMPOTENCY_LIFETIME_MS, context.kept?.until ?? Infinity),
   }
 }
 

@@ -178,6 +178,8 @@ export interface RequestContext extends Principal {
   recorded: number
   /** Key under which a successful answer is remembered; null if the caller sent no idempotency key. */
   readonly replay: ReplayScope | null
+  /** When what is kept of the answer must be deleted, see keepUntil(); Infinity for the usual lifetime. Absent if nothing is kept. */
+  readonly kept?: { until: number } | undefined
   /** Absent if no client waits for an answer: such work runs at low concurrency. */
   readonly quota?: () => LargeReadQuota
   /**
@@ -207,8 +209,6 @@ export interface ReplayScope {
   id: string
   /** Whether the answer has been committed, so that it is not committed a second time. */
   remembered: boolean
-  /** When the answer must be deleted, in epoch milliseconds; undefined for the usual lifetime. */
-  until?: number
   /** Decisions of the request, which the answer rests on; code that acts for another principal has its own. */
   readonly decisions: readonly Decision[]
 }

@@ -1,4 +1,5 @@
-import type { RequestContext } from './access.ts'
+import { isDeepStrictEqual } from 'node:util'
+import type { Principal, RequestContext } from './access.ts'
 import { ServiceError } from './service-error.ts'
 
 /**
@@ -19,4 +20,14 @@ export function requireSameRights({
 
 function refuseIf(changed: boolean): void {
   if (changed) throw new ServiceError('rights_changed')
+}
+
+/** Whether two principals may do the same; a name or setting makes no difference. */
+export function haveSameRights(one: Principal, other: Principal): boolean {
+  return isDeepStrictEqual(rightsOf(one), rightsOf(other))
+}
+
+/** The part of a principal that decides what it may do. */
+function rightsOf({ type, permissions, rules, within, destinations }: Principal) {
+  return { type, permissions, rules, within, destinations }
 }

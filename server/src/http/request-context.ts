@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify'
 import { hash } from 'node:crypto'
-import { isDeepStrictEqual } from 'node:util'
 import {
   DEFAULT_TENANT_SETTINGS,
   type Decision,
@@ -9,7 +8,7 @@ import {
   type ReplayScope,
   type LargeReadQuota,
 } from '../base/access.ts'
-import { requireSameRights } from '../base/present-rights.ts'
+import { haveSameRights, requireSameRights } from '../base/present-rights.ts'
 import { idempotencyKeyOf } from './request-headers.ts'
 
 interface ContextOptions {
@@ -29,6 +28,8 @@ export function requestContextOf(
 ): RequestContext {
   const principal = request.principal!
   const decisions: Decision[] = []
+  const scope = { transactionId, decisions }
+  const replay = path === null ? null : replayScopeOf(request, path, principal, scope)
   const context: RequestContext = {
     tenantId: principal.tenantId,
     plan: principal.plan,
@@ -46,8 +47,8 @@ export function requestContextOf(
     traceId: request.traceId,
     decisions,
     recorded: 0,
-    replay:
-      path === null ? null : replayScopeOf(request, path, principal, { transactionId, decisions }),
+    replay,
+    kept: replay === null ? undefined : { until: Infinity },
     quota: () => identifiedAfterWait(context, quota()),
     reauthenticate: () => {
       const found = identify()
@@ -60,15 +61,10 @@ export function requestContextOf(
     // A cached identity is the same object.
     if (found === request.principal) return false
     request.principal = found
-    const changed = !isDeepStrictEqual(rightsOf(context), rightsOf(found))
+    const changed = !haveSameRights(context, found)
     Object.assign(context, found)
     return changed
   }
-}
-
-/** The part of a principal that decides what it may do. */
-function rightsOf({ type, permissions, rules, within, destinations }: Principal) {
-  return { type, permissions, rules, within, destinations }
 }
 
 /** A wait for capacity may be long: a caller that had rights before it must still have them. */

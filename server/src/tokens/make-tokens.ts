@@ -1,6 +1,7 @@
 /** Turns drafts into durable tokens, for POST /tokens and POST /tokenize. */
 import { authorize } from '../access/authorize.ts'
 import { commit } from '../access/commit.ts'
+import { keepUntil } from '../access/kept-answer-end.ts'
 import type { RequestContext, Transform } from '../base/access.ts'
 import { ID_RANDOM_BYTES, idOf, sortRandom } from '../base/id.ts'
 import type { Json } from '../base/json.ts'
@@ -195,6 +196,8 @@ function buildAndRender(
       evaluationContext,
       shortLivedExpired: false,
     }
+    // One that the caller may not read shows nothing, and must not show when it expires.
+    if (duplicate !== null) keepUntil(context, token.expiresAt)
     const renderedToken = renderBuilt(it, index)
     rendered[index] = renderedToken
     if (context.replay === null) return

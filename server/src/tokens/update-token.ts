@@ -1,5 +1,6 @@
 import { authorize } from '../access/authorize.ts'
 import { commit } from '../access/commit.ts'
+import { keepUntil } from '../access/kept-answer-end.ts'
 import type { RequestContext } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { ServiceError } from '../base/service-error.ts'
@@ -97,6 +98,7 @@ async function updateOnce(
   }
   const unlessDuplicate = deduplicates && findable === null
   const answer = ok(renderBuiltToken(context, built, settings))
+  keepUntil(context, token.expiresAt)
   const conflict = await commit(
     world,
     context,
@@ -132,6 +134,7 @@ async function updateOnce(
     if (duplicate === null) return null
     const shown = (at: number): Answer => {
       const view = duplicateViewer(search, keys, { now: at, evaluationContext })(duplicate)
+      if (view !== null) keepUntil(context, duplicate.expiresAt)
       return ok(
         renderBuiltToken(context, { ...built, token: duplicate, duplicate: view }, settings),
       )

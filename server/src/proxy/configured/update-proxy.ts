@@ -1,4 +1,4 @@
-import { authorize } from '../../access/authorize.ts'
+import { authorize, mayAnywhere } from '../../access/authorize.ts'
 import { commit } from '../../access/commit.ts'
 import { makeChange, revised } from '../../access/definition.ts'
 import { separateSecrets } from '../../access/secret-configuration.ts'
@@ -22,7 +22,8 @@ interface ProxyUpdate {
 }
 
 /**
- * Replaces everything of a proxy except its key, and returns the proxy; omitted members are reset.
+ * Replaces everything of a proxy except its key, and returns the proxy, with its key if the caller may read it; omitted members
+ * are reset.
  *
  * Throws `permission_missing`, `proxy_not_found`, `body_invalid`, `proxy_busy`, and what commit() throws.
  */
@@ -31,10 +32,21 @@ export async function replaceProxy(
   context: RequestContext,
   update: ProxyUpdate,
 ): Promise<Answer> {
+  let keyShown: boolean | undefined
   return await updateProxy(world, context, update.id, {
     request: () => ({ body: update.body }),
-    answer: (proxy, config) => ok(renderProxy(context.tenantId, proxy, config)),
+    answer: (proxy, config) => {
+      keyShown ??= mayShowKey(context, proxy)
+      return ok(renderProxy(context.tenantId, proxy, config, keyShown))
+    },
   })
+}
+
+/** Records a read if the caller may: the answer rests on it, and so does a replay. A denial is no event, for nothing was asked. */
+function mayShowKey(context: RequestContext, { id }: StoredProxy): boolean {
+  if (!mayAnywhere(context, 'proxy:read')) return false
+  authorize(context, 'proxy:read', { id, internalId: id, containers: [] })
+  return true
 }
 
 /** Applies a merge patch to a proxy; returns nothing. Throws what replaceProxy() throws. */

@@ -98,7 +98,10 @@ export const proxySchema = z
     tenant_id: z.uuid(),
     name: z.string(),
     state: z.literal('active'),
-    key: z.string().meta({ description: 'For the header BT-PROXY-KEY.' }),
+    key: z
+      .string()
+      .optional()
+      .meta({ description: 'For the header BT-PROXY-KEY; absent if the caller may not read it.' }),
     destination_url: z.string(),
     application_id: z.uuid().optional(),
     configuration,
@@ -151,10 +154,12 @@ export function patchedProxy(
   return { body: { ...merged, configuration: patched }, untouched }
 }
 
+/** The key is rendered unless `keyShown` is false. */
 export function renderProxy(
   tenantId: string,
   proxy: StoredProxy,
   config: SealedProxyConfiguration,
+  keyShown = true,
 ): JsonObject {
   const { applicationId } = config
   return {
@@ -163,7 +168,7 @@ export function renderProxy(
     name: proxy.name,
     // A proxy is usable once created; some tools poll until they see this state.
     state: 'active',
-    key: config.key,
+    ...(keyShown && { key: config.key }),
     destination_url: config.destinationUrl,
     ...(applicationId === null ? {} : { application_id: applicationId }),
     configuration: renderConfiguration(config),

@@ -1,6 +1,7 @@
 import { commit } from '../../access/commit.ts'
 import type { EphemeralKeys } from '../../access/ephemeral-keys.ts'
 import type { RequestContext } from '../../base/access.ts'
+import { requireSameRights } from '../../base/present-rights.ts'
 import type { Json } from '../../base/json.ts'
 import { REACTOR_TIMEOUT_MS } from '../../base/limits.ts'
 import type { Answer } from '../../http/endpoint.ts'
@@ -10,7 +11,7 @@ import { acceptWithCallback } from '../jobs/accept.ts'
 import type { ResponseHeaderSettings } from '../../base/guarded-headers.ts'
 import {
   authorizeReactorInvocation,
-  endOfResult,
+  keepWhileTokensLive,
   prepare,
   refuseWithoutCapacity,
 } from './prepare.ts'
@@ -49,11 +50,11 @@ export async function react(
   }
   refuseWithoutCapacity(world, context.tenantId)
   const prepared = await prepare(world, context, reactor, asked.args, settings)
-  const until = endOfResult(prepared.filled)
-  // A result computed from a security code must not be kept longer than the code.
-  if (context.replay !== null && until !== null) context.replay.until = until
+  // Tokens of the result are committed for another principal, whose rights are not the caller's.
+  keepWhileTokensLive(context, prepared.filled)
   await commit(world, context, [])
   const outcome = await runReactor(world, context, prepared, {
+    requireSameRights: () => requireSameRights(context),
     ephemeralKeys,
     timeoutMs: REACTOR_TIMEOUT_MS,
     responseHeaders,

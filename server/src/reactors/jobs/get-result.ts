@@ -1,4 +1,4 @@
-import { authorize } from '../../access/authorize.ts'
+import { authorize, requireGrants } from '../../access/authorize.ts'
 import type { RequestContext } from '../../base/access.ts'
 import { isUuid } from '../../base/id.ts'
 import { ServiceError } from '../../base/service-error.ts'
@@ -13,7 +13,8 @@ export const READ_OF_RESULT = { entityType: 'reactor_result', operation: 'read' 
  * Returns the answer the invocation would have had synchronously, to its initiator and while the result is kept. The audit
  * log has who read a result, and who was denied to; as with tokens, it has nothing about one that is not there.
  *
- * Throws `permission_missing`, and the same `reactor_result_not_found` whether the result is pending, expired, another
+ * Throws `permission_missing`, also if the initiator's present rights allow less than the result shows, and the same
+ * `reactor_result_not_found` whether the result is pending, expired, another
  * caller's or never existed.
  */
 export async function getResult(
@@ -31,13 +32,15 @@ export async function getResult(
     throw new ServiceError('reactor_result_not_found')
   }
   const keys = await world.keyring.open(tenantId)
-  const { applicationId, keyId, session } = openJobState(keys, job).initiator
+  const { initiator, grants = [] } = openJobState(keys, job)
+  const { applicationId, keyId, session } = initiator
   const mine =
     applicationId === context.applicationId && (session === null) === (context.type !== 'session')
   // One application may have many sessions, each for another visitor.
   if (!mine || (session !== null && keyId !== context.keyId)) {
     throw new ServiceError('reactor_result_not_found')
   }
+  requireGrants(context, grants, { about: READ_OF_RESULT, internalId: job.id })
   context.decisions.push({ ...decision, about: READ_OF_RESULT, internalId: job.id })
   return openResult(keys, job)
 }

@@ -53,6 +53,7 @@ export async function contextOfJob(
     decisions: [],
     recorded: 0,
     replay: null,
+    kept: { until: Infinity },
   }
 }
 
@@ -65,12 +66,20 @@ async function exists(
   return keys.some((it) => it.id === keyId)
 }
 
-/** Returns the destinations allowed for the result: those allowed when it was requested that still are. */
+/**
+ * Returns the destinations allowed for the result: those allowed when it was requested that the application, and for a session
+ * its grantor, still allow. Once one of these is deleted or has expired, there are none.
+ */
 export async function allowedDestinationsOfResult(
   world: Pick<World, 'clock' | 'store'>,
   tenantId: string,
-  { applicationId, destinations }: Initiator,
+  { applicationId, destinations, session }: Initiator,
 ): Promise<readonly string[] | null> {
-  const application = await findApplication(world, tenantId, applicationId)
-  return commonDestinations(destinations, application?.destinations ?? null)
+  const ids = [applicationId, session?.giverId].filter((it) => it !== undefined)
+  const applications = await Promise.all(ids.map((it) => findApplication(world, tenantId, it)))
+  return applications
+    .map((it) => (it === null ? NO_DESTINATIONS : it.destinations))
+    .reduce(commonDestinations, destinations)
 }
+
+const NO_DESTINATIONS: readonly string[] = []

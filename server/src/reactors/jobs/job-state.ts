@@ -3,6 +3,7 @@
  *
  * Arguments are stored as sent, with expressions in place of data, and only until they have been run. Decision 0031.
  */
+import type { PastGrant } from '../../access/authorize.ts'
 import { openValue } from '../../access/open-value.ts'
 import type { KeyReference, RequestContext, Principal } from '../../base/access.ts'
 import type { Json } from '../../base/json.ts'
@@ -19,8 +20,10 @@ export interface JobState {
   readonly run: RunRequest | null
   /** The destination of the result; null if it is fetched. */
   readonly callbackUrl: string | null
-  /** When the result must be deleted because it derives from a security code, in epoch milliseconds. */
+  /** When the result must be deleted because it derives from a security code or an expiring token, in epoch milliseconds. */
   readonly resultUntil: number | null
+  /** The grants that the result rests on. Undefined before it is run, and for results of older versions, which live a day. */
+  readonly grants?: readonly PastGrant[]
   /** The reason the last delivery attempt failed. */
   readonly failure: string | null
   /** The status a waiting caller would have seen, for a dead letter; kept here so that listing opens no result. */
