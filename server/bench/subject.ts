@@ -135,7 +135,10 @@ function appOf(world: World) {
     tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
     transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
     proxy: { timeoutMs: 25_000 },
-    reactors: { configurationRequired: true },
+    reactors: {
+      configurationRequired: true,
+      responseHeaders: { allowed: [], origin: null },
+    },
   })
 }
 

@@ -80,7 +80,7 @@ async function serve(options: CrashServerOptions): Promise<void> {
     tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
     transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
     proxy: { timeoutMs: 25_000 },
-    reactors: { configurationRequired: true },
+    reactors: { configurationRequired: true, responseHeaders: { allowed: [], origin: null } },
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo

@@ -34,6 +34,7 @@ export function createApp(outside: World, settings: AppSettings): App {
   const jobs = new JobWorker(world, {
     ephemeralKeys,
     tokens: settings.tokens,
+    responseHeaders: settings.reactors.responseHeaders,
     product: `Symbolon/${settings.version}`,
     retryBaseMs: settings.callbackRetryBaseMs,
   })

@@ -49,6 +49,21 @@ describe('readConfig()', () => {
     readConfig({}, { SYMBOLON_PORT_X: 'x', SYMBOLON_SERVICE_X: 'x' })
   })
 
+  test('accepts only guarded headers for responses of reactors, in any case', () => {
+    const read = (names: string) =>
+      readConfig({}, { SYMBOLON_REACTOR_RESPONSE_HEADERS: names }).reactorResponseHeaders
+    assert.deepEqual(read(''), [])
+    assert.deepEqual(read('Location, www-authenticate'), ['location', 'www-authenticate'])
+    for (const names of ['set-cookie', 'location;refresh', '*', 'location, bt-trace-id']) {
+      const wrong = names.split(', ').at(-1)!
+      const said = `SYMBOLON_REACTOR_RESPONSE_HEADERS is '${names}' (see '${wrong}'), but must be a comma-separated list`
+      assert.throws(
+        () => read(names),
+        (error: Error) => error.message.startsWith(said),
+      )
+    }
+  })
+
   test('ignores a service link in a setting: the default or the flag applies', () => {
     const config = readConfig({}, SERVICE_LINKS)
     assert.deepEqual([config.port, config.metricsPort], [4400, null])

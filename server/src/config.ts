@@ -9,8 +9,10 @@ import { LOG_LEVELS, type LogLevel } from './ports/log.ts'
 import { isUnambiguous } from './base/absolute-url.ts'
 import { parseDestination, type Destination } from './base/destination.ts'
 import { nearestOf } from './base/edit-distance.ts'
+import { GUARDED_HEADERS } from './base/guarded-headers.ts'
 import { parseIpBlock, type IpBlock } from './base/ip-address.ts'
 import { isServiceLink } from './base/service-link.ts'
+import { listOf, oneOf, onOrOff, wholeFrom } from './base/setting-values.ts'
 import { CALLBACK_PAUSE_MS, TOKENIZE_TOKENS_MAX, TRANSACTION_LIFETIME_MS } from './base/limits.ts'
 import { REACTOR_LEVELS, type ReactorLevel } from './ports/reactor-runner.ts'
 
@@ -39,6 +41,7 @@ export interface Config {
   readonly reactorPackages: readonly string[]
   readonly reactorLogs: boolean
   readonly reactorConfiguration: 'required' | 'optional'
+  readonly reactorResponseHeaders: readonly string[]
   readonly auditRetentionDays: number
 }
 
@@ -266,6 +269,18 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
       'Whether a reactor needs a `configuration`. With `optional`, a reactor without one gets an empty one; with `required` it is refused.',
     parse: oneOf(['required', 'optional'] as const),
   },
+  reactorResponseHeaders: {
+    variable: 'SYMBOLON_REACTOR_RESPONSE_HEADERS',
+    default: '',
+    accepts: `a comma-separated list of ${GUARDED_HEADERS.join(', ')}`,
+    about:
+      'Headers that custom responses of reactors may set although they act for the whole host of the service or redirect to another one; otherwise they are removed. `location` within this service needs no listing. List one only if you trust the authors of reactors with this host.',
+    parse: (text) => {
+      const names = listOf(text.toLowerCase())
+      return names.every(isGuarded) ? names : undefined
+    },
+    flaws: (text) => listOf(text).filter((it) => !isGuarded(it.toLowerCase())),
+  },
   auditRetentionDays: {
     variable: 'SYMBOLON_AUDIT_RETENTION_DAYS',
     default: '400',
@@ -361,13 +376,6 @@ export function flagOf(variable: string): string {
   return variable.slice(PREFIX.length).toLowerCase().replaceAll('_', '-')
 }
 
-function wholeFrom(min: number, max: number): (text: string) => number | undefined {
-  return (text) => {
-    const value = /^\d{1,10}$/.test(text) ? Number(text) : NaN
-    return value >= min && value <= max ? value : undefined
-  }
-}
-
 /** Returns the origin that `text` is the URL of, such as `https://vault.example`. */
 function parseOrigin(text: string): string | undefined {
   const url = URL.parse(text)
@@ -375,22 +383,9 @@ function parseOrigin(text: string): string | undefined {
   return /^\w+:\/\/[^/?#@]+\/?$/.test(text) ? url.origin : undefined
 }
 
-function onOrOff(text: string): boolean | undefined {
-  return text === 'on' ? true : text === 'off' ? false : undefined
+function isGuarded(name: string): boolean {
+  return (GUARDED_HEADERS as readonly string[]).includes(name)
 }
 
 /** npm's rule for package names. */
 const PACKAGE_NAME = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/
-
-function oneOf<Value extends string>(
-  values: readonly Value[],
-): (text: string) => Value | undefined {
-  return (text) => values.find((it) => it === text)
-}
-
-function listOf(text: string): string[] {
-  return text
-    .split(',')
-    .map((it) => it.trim())
-    .filter((it) => it !== '')
-}

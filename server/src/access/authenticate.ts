@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import type { InProcessCaller, Principal, Rights } from '../base/access.ts'
+import type { InProcessCaller, KeyReference, Principal, Rights } from '../base/access.ts'
 import { IDENTITY_CACHE_ENTRIES_MAX, IDENTITY_CACHE_MS } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { Change } from '../ports/change.ts'
 import type { Store } from '../ports/store.ts'
-import type { KeyHolder, SessionHolder, StoredApplication } from '../ports/stored.ts'
+import type { KeyHolder, SessionHolder, StoredApplication, StoredSession } from '../ports/stored.ts'
 import { withCommit } from '../ports/with-commit.ts'
 import type { World } from '../ports/world.ts'
 import { apiKeyLooksRight, hashApiKey, isSessionKey } from './api-key.ts'
@@ -130,7 +130,11 @@ export function createIdentities(
     // It may have ended meanwhile.
     if (tenant === null || application === null || ephemeralKeys.find(name) === undefined)
       return null
-    const principal: Principal = { ...principalOf({ tenant, application, keyId }), ephemeral: true }
+    const principal: Principal = {
+      ...principalOf({ tenant, application, keyId }),
+      keys: [{ applicationId, keyId: null }],
+      ephemeral: true,
+    }
     return { principal, expiresAt: application.expiresAt, lasting: false }
   }
 
@@ -174,6 +178,7 @@ function principalOf({ tenant, application, keyId }: KeyHolder): Principal {
     settings: tenant.settings,
     applicationId: application.id,
     keyId,
+    keys: [{ applicationId: application.id, keyId }],
     ...rightsOf(application),
     within: null,
     destinations: application.destinations,
@@ -194,6 +199,7 @@ function principalOfSession({
     settings: tenant.settings,
     applicationId: application.id,
     keyId: session.id,
+    keys: keysOfSession(session),
     type: 'session',
     permissions,
     rules: rules.toSorted((a, b) => a.priority - b.priority),
@@ -201,6 +207,13 @@ function principalOfSession({
     grantorId: authorizer?.id,
     destinations: commonDestinations(application.destinations, authorizer?.destinations ?? null),
   }
+}
+
+/** Returns the key that opened the session, and the one that authorized it. */
+function keysOfSession({ applicationId, keyId, authorization }: StoredSession): KeyReference[] {
+  const opener = { applicationId, keyId }
+  if (authorization === null) return [opener]
+  return [opener, { applicationId: authorization.applicationId, keyId: authorization.keyId }]
 }
 
 export function rightsOf({ type, permissions, rules }: StoredApplication): Rights {

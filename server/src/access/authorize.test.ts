@@ -127,7 +127,13 @@ test('authorize() records every decision in order, refusals included', () => {
   assert.throws(() => authorize(context, 'token:delete', ['/pci/']), { code: 'permission_missing' })
   assert.equal(tryAuthorize(context, 'token:search', ['/x/']), null)
   assert.deepEqual(context.decisions, [
-    { permission: 'token:read', containers: ['/pci/'], allowed: true, by: [2] },
+    {
+      permission: 'token:read',
+      containers: ['/pci/'],
+      allowed: true,
+      by: [2],
+      granted: 'reveal',
+    },
     { permission: 'token:delete', containers: ['/pci/'], allowed: false, by: [] },
     { permission: 'token:search', containers: ['/x/'], allowed: false, by: [] },
   ])
@@ -229,7 +235,8 @@ function allow(
     const context = contextWith(who)
     const grant = authorize(context, permission, containers)
     assert.deepEqual(grant, { transform, internalId: undefined })
-    assert.deepEqual(context.decisions, [{ permission, containers, allowed: true, by }])
+    const granted = transform
+    assert.deepEqual(context.decisions, [{ permission, containers, allowed: true, by, granted }])
   })
 }
 

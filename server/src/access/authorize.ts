@@ -29,8 +29,9 @@ import { mayHold } from './permissions.ts'
  *
  * For no container: the request is not about containers, and holding the permission anywhere suffices.
  *
- * A session is checked twice: against its own rights, and against the current rights of the application that granted them. Both
- * have to allow it, and the more restrictive transform applies. Decision 0018.
+ * A session has, in each container, only what both its own rights and the current rights of the application that granted them
+ * allow there: two containers do not add up if one is allowed by these and the other by those. Of the transforms of both, the most
+ * restrictive applies, also where only one of them allows it: a session never sees more than its grantor. Decision 0018.
  *
  * Source: interface.md, Authentication, and its Access section.
  */
@@ -89,7 +90,11 @@ export function tryAuthorize(
     allowed: transform !== null,
     by,
   }
-  if (internalId !== undefined) decision.internalId = internalId
+  if (thing !== undefined) {
+    decision.internalId = internalId!
+    decision.resourceId = thing.id
+  }
+  if (transform !== null) decision.granted = transform
   if (showing) decision.transform = transform
   if (destination !== undefined) decision.destination = destination
   context.decisions.push(decision)
@@ -108,14 +113,60 @@ export function visibleContainers(
   permission: Permission,
 ): readonly string[] | null {
   const { transform, by } = decide(context, permission, NO_CONTAINERS, null)
-  const own = pathsOf(context, permission)
-  const paths =
-    context.within === null ? own : intersectionOf(own, pathsOf(context.within, permission))
+  const paths = containersGranted(context, permission)
   const allowed = transform !== null
   context.decisions.push({ permission, containers: paths, allowed, by })
   if (!allowed) throw permissionMissing(context, permission)
   return paths.includes('/') ? null : paths
 }
+
+/**
+ * Returns the containers at and below which the caller may use `permission`, as visibleContainers() does but always as a list.
+ * Records no decision: for code that limits what it looks for, and records what it finds.
+ */
+export function containersGranted(
+  principal: Pick<Principal, keyof Rights | 'within'>,
+  permission: Permission,
+): readonly string[] {
+  const own = pathsOf(principal, permission)
+  const { within } = principal
+  return within === null ? own : intersectionOf(own, pathsOf(within, permission))
+}
+
+/**
+ * Decides whether the caller may read a duplicate that the answer is about, and records that deduplication found it, whether or
+ * not any of its data is shown. Returns null if the caller may not read it.
+ */
+export function authorizeDuplicate(context: RequestContext, token: Resource): Grant | null {
+  const { internalId, containers, id } = token
+  const { transform, by } = decide(context, 'token:read', containers, id)
+  context.decisions.push({
+    permission: 'token:read',
+    containers,
+    allowed: true,
+    by,
+    internalId,
+    resourceId: id,
+    ...(transform === null ? undefined : { granted: transform }),
+    transform: transform ?? 'redact',
+    about: DEDUPLICATION,
+  })
+  return transform === null ? null : { transform, internalId }
+}
+
+/** Records a duplicate that was withheld from the caller, which got a token of its own or a refusal. */
+export function recordWithheldDuplicate(context: RequestContext, internalId: string): void {
+  context.decisions.push({
+    permission: 'token:read',
+    containers: NO_CONTAINERS,
+    allowed: false,
+    by: REFUSED.by,
+    internalId,
+    about: DEDUPLICATION,
+  })
+}
+
+const DEDUPLICATION = { entityType: 'token', operation: 'deduplicate' } as const
 
 function pathsOf(rights: Rights, permission: Permission): readonly string[] {
   if (holds(rights, rights.permissions, permission)) return ['/']
@@ -142,6 +193,42 @@ function intersectionOf(some: readonly string[], others: readonly string[]): rea
 /** Whether the permission is granted on any container at all: the coarse check, made before the content of the body is examined. */
 export function mayAnywhere(principal: Principal, permission: Permission): boolean {
   return decide(principal, permission, NO_CONTAINERS, null).transform !== null
+}
+
+/**
+ * Throws `permission_missing`, and records it, if the caller's present rights allow less than one of `grants` did: the grants
+ * that an earlier answer rests on, which is about to be repeated. `as` says what the refusal is about.
+ */
+export function requireGrants(
+  context: RequestContext,
+  grants: readonly PastGrant[],
+  as: Pick<Decision, 'about' | 'internalId' | 'replayed'> = { replayed: true },
+): void {
+  for (const { permission, containers, resourceId = null, granted = 'redact' } of grants) {
+    const { transform } = decide(context, permission, containers, resourceId)
+    if (transform !== null && TRANSFORMS.indexOf(transform) >= TRANSFORMS.indexOf(granted)) continue
+    context.decisions.push({ permission, containers, allowed: false, by: [], ...as })
+    throw permissionMissing(context, permission)
+  }
+}
+
+/** A decision that allowed something, as kept with the answer. */
+export interface PastGrant extends Pick<Decision, 'permission' | 'containers'> {
+  readonly resourceId: string | undefined
+  readonly granted: Transform | undefined
+}
+
+/** Returns the grants among `decisions`, each once. */
+export function grantsAmong(decisions: readonly Decision[]): PastGrant[] {
+  const grants = new Map<string, PastGrant>()
+  for (const { allowed, permission, containers, resourceId, granted, about } of decisions) {
+    if (!allowed) continue
+    // A duplicate may be found by a caller that may not read it: there is no grant to decide again.
+    if (about === DEDUPLICATION && granted === undefined) continue
+    const grant = { permission, containers, resourceId, granted }
+    grants.set(JSON.stringify(grant), grant)
+  }
+  return [...grants.values()]
 }
 
 /**
@@ -178,36 +265,31 @@ function decide(
   containers: readonly string[],
   id: string | null,
 ): AccessDecision {
-  const own = decideAlone(principal, permission, containers, id)
-  if (principal.within === null || own.transform === null) return own
-  const { transform } = decideAlone(principal.within, permission, containers, id)
-  if (transform === null) return REFUSED
-  return { transform: leastGenerous([own.transform, transform]), by: own.by }
-}
-
-function decideAlone(
-  rights: Rights,
-  permission: Permission,
-  containers: readonly string[],
-  id: string | null,
-): AccessDecision {
+  const { within } = principal
   // "On every container" of an empty list would always hold and allow every caller.
-  if (containers.length === 0) return decideAnywhere(rights, permission)
-  const first = decideOne(rights, permission, containers[0]!, id)
-  if (containers.length === 1) return first
-  const verdicts = [first]
-  for (let at = 1; at < containers.length; at++) {
-    verdicts.push(decideOne(rights, permission, containers[at]!, id))
+  if (containers.length === 0) {
+    const own = decideAnywhere(principal, permission)
+    return within === null || isGranted(decideAnywhere(within, permission)) ? own : REFUSED
   }
-  const granted = verdicts.filter((it) => it.transform !== null)
-  const enough = NEEDED_ON_EVERY.has(permission)
-    ? granted.length === verdicts.length
-    : granted.length > 0
+  if (containers.length === 1 && within === null) {
+    return decideOne(principal, permission, containers[0]!, id)
+  }
+  const own = containers.map((it) => decideOne(principal, permission, it, id))
+  const grantors =
+    within === null ? null : containers.map((it) => decideOne(within, permission, it, id))
+  const isAllowed = (it: AccessDecision, at: number): boolean =>
+    isGranted(it) && (grantors === null || isGranted(grantors[at]!))
+  const enough = NEEDED_ON_EVERY.has(permission) ? own.every(isAllowed) : own.some(isAllowed)
   if (!enough) return REFUSED
+  const granted = own.filter(isGranted)
   return {
-    transform: leastGenerous(granted.map((it) => it.transform)),
+    transform: leastGenerous([...own, ...(grantors ?? [])].map((it) => it.transform)),
     by: [...new Set(granted.flatMap((it) => it.by))],
   }
+}
+
+function isGranted({ transform }: AccessDecision): boolean {
+  return transform !== null
 }
 
 /** Without containers the request shows no data, so the transform is `redact`. */

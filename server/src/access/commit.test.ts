@@ -142,5 +142,5 @@ test('replay() gives back any answer as it was', async () => {
 })
 
 function repeating(id: string): RequestContext {
-  return contextWith({ replay: { id, remembered: false } })
+  return contextWith({ replay: { id, remembered: false, decisions: [] } })
 }

@@ -1,5 +1,6 @@
 import type { RequestContext, ReplayScope } from '../base/access.ts'
 import { IDEMPOTENCY_LIFETIME_MS } from '../base/limits.ts'
+import { requireSameRights } from '../base/present-rights.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { Answer } from '../http/endpoint.ts'
@@ -8,8 +9,9 @@ import type { SealContext } from '../ports/keyring.ts'
 import type { Change, Conflict } from '../ports/change.ts'
 import type { StoredAnswer } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
-import { transactionRefusal } from './enlist.ts'
 import { auditEventsOf } from './audit-events.ts'
+import { grantsAmong, requireGrants, type PastGrant } from './authorize.ts'
+import { transactionRefusal } from './enlist.ts'
 import { openValue } from './open-value.ts'
 
 /**
@@ -22,9 +24,11 @@ import { openValue } from './open-value.ts'
  *
  * If the caller's request is part of a transaction, changes to tokens wait for that transaction's commit; the answer does not.
  *
- * Throws `idempotency_in_flight` if another request with the same key came first, `store_unavailable` if it is unknown whether
- * the changes were made, `token_locked`, `transaction_full`, and the refusal of transactionRefusal() if the transaction is not
- * open.
+ * Before changes the caller is identified again, so that a key that was revoked during the request changes nothing.
+ *
+ * Throws what requireSameRights() throws, `idempotency_in_flight` if another request with the same key came first,
+ * `store_unavailable` if it is unknown whether the changes were made, `token_locked`, `transaction_full`, and the refusal of
+ * transactionRefusal() if the transaction is not open.
  */
 export async function commit(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
@@ -33,7 +37,9 @@ export async function commit(
   answer?: Answer,
   replayAnswer = answer,
 ): Promise<Conflict | null> {
-  const { replay, tenantId, decisions, transactionId } = context
+  const { replay, tenantId, decisions, transactionId, keys } = context
+  const checking = changes.length > 0 ? requireSameRights(context) : undefined
+  if (checking !== undefined) await checking
   const remember = replayAnswer !== undefined && replay !== null && !replay.remembered
   const enlisted = transactionId !== undefined && changes.length > 0
   const now = world.clock.now()
@@ -43,7 +49,7 @@ export async function commit(
   const events = auditEventsOf(context, now, pending, enlisted ? [] : changes)
   const all = [...changes]
   if (enlisted) {
-    all.unshift({ kind: 'enlist', transactionId, now })
+    all.unshift({ kind: 'enlist', transactionId, keys, now })
     all.push({
       kind: 'park-audit-events',
       transactionId,
@@ -108,8 +114,10 @@ export async function bindReplay(
 }
 
 /**
- * Returns the answer remembered for the caller's idempotency key, or null if there is none. Throws `value_unreadable` if it is
- * damaged: the request was carried out once, and must not be carried out again.
+ * Returns the answer remembered for the caller's idempotency key, or null if there is none.
+ *
+ * Throws `value_unreadable` if it is damaged: the request was carried out once, and must not be carried out again. Throws
+ * `permission_missing` if the caller could not get the answer with the rights it has now.
  */
 export async function replay(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
@@ -123,8 +131,11 @@ export async function replay(
   const name = { kind: 'idempotency_response', id: stored.id } as const
   const opened = openValue(keys, sealContextOf(scope), stored.body, name)
   scope.remembered = true
+  // Answers that an older version kept have no grants; they are deleted within a day of the upgrade.
+  const { grants = [], ...answer } = parseKeptAnswer(opened.reveal()) as GrantedAnswer
+  requireGrants(context, grants)
   // The replacement for a damaged answer has its own status; the one stored beside it is the original's.
-  return { status: stored.status, ...parseKeptAnswer(opened.reveal()) }
+  return { status: stored.status, ...answer }
 }
 
 async function seal(
@@ -136,12 +147,18 @@ async function seal(
 ): Promise<StoredAnswer> {
   const keys = await world.keyring.open(context.tenantId)
   const { status, ...rest } = answer
+  const kept: GrantedAnswer = { ...rest, grants: grantsAmong(scope.decisions) }
   return {
     id: scope.id,
     status,
-    body: keys.seal(sealContextOf(scope), new Sensitive(renderKeptAnswer(rest))),
-    expiresAt: Math.min(now + IDEMPOTENCY_LIFETIME_MS, scope.until ?? Infinity),
+    body: keys.seal(sealContextOf(scope), new Sensitive(renderKeptAnswer(kept))),
+    expiresAt: Math.min(now + IDEMPOTENCY_LIFETIME_MS, context.kept?.until ?? Infinity),
   }
+}
+
+/** An answer with the grants it rests on. */
+interface GrantedAnswer extends Partial<Answer> {
+  readonly grants?: readonly PastGrant[]
 }
 
 function sealContextOf(scope: ReplayScope): SealContext {

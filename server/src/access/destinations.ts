@@ -49,6 +49,16 @@ export function narrowedTo(
   return { ...principal, destinations }
 }
 
+/** Whether a list covers the host and port of `url`; null covers everything. */
+export function isListed(
+  { hostname, port, protocol }: URL,
+  list: readonly string[] | null,
+): boolean {
+  if (list === null) return true
+  const endpoint = `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`
+  return list.some((it) => narrower(endpoint, it) !== null)
+}
+
 /** Returns the destination that covers what both cover; null if that is nothing. */
 function narrower(a: string, b: string): string | null {
   const [one, other] = [split(a), split(b)]

@@ -589,8 +589,8 @@ describe('every operation on an application', () => {
 test('a creation can be answered again from memory, key included, and is made once', async () => {
   const { call, contextOf, managementKey, world } = await vault()
   const context = await contextOf(managementKey)
-  const first = { ...context, replay: { id: 'r', remembered: false } }
-  const repeated = { ...context, replay: { id: 'r', remembered: false } }
+  const first = { ...context, replay: { id: 'r', remembered: false, decisions: [] } }
+  const repeated = { ...context, replay: { id: 'r', remembered: false, decisions: [] } }
   const answer = await call(endpoints.postApplications, { body: BACKEND, context: first })
   const again = await refusal(
     call(endpoints.postApplications, { body: BACKEND, context: repeated }),
@@ -623,7 +623,10 @@ test('what has not the form of an id never reaches the store', async () => {
 
 test('no key appears in what is stored, logged or decided', async () => {
   const { call, contextOf, managementKey, world } = await vault()
-  const context = { ...(await contextOf(managementKey)), replay: { id: 'r', remembered: false } }
+  const context = {
+    ...(await contextOf(managementKey)),
+    replay: { id: 'r', remembered: false, decisions: [] },
+  }
   const keys = [managementKey]
   const made = await call(endpoints.postApplications, { body: BACKEND, context })
   const { id, key } = made.body as { id: string; key: string }

@@ -40,6 +40,19 @@ describe('recoverManagementKey()', () => {
     }
   })
 
+  test('refuses a name that several tenants have, since tenants rename themselves', async () => {
+    const { world, made, recover } = await stage()
+    const other = await setUp(world, thinKeyProvider(), { name: 'other', plan: 'enterprise' })
+    const tenant = { ...(await world.store.tenants.find(other.tenantId))!, name: 'first' }
+    await world.store.commit(tenant.id, [{ kind: 'update-tenant', tenant }])
+    const ids = [made.tenantId, other.tenantId].sort().join(', ')
+    await assert.rejects(
+      recover({ tenant: 'first' }),
+      new RegExp(`2 tenants are named "first": pass the id of one of ${ids}`),
+    )
+    assert.equal((await recover({ tenant: made.tenantId })).tenantId, made.tenantId)
+  })
+
   test('adds a key to the named application, and changes nothing else of it', async () => {
     const { world, made, recover } = await stage()
     const before = await world.store.applications.find(made.tenantId, made.applicationId)

@@ -6,6 +6,7 @@ import type { StoredApplication, StoredTenant } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
 import { auditEventsOf } from './audit-events.ts'
 import { issueKey, type IssuedKey } from './issue-key.ts'
+import { findNamedTenant } from './named-tenant.ts'
 import { permissionsOf } from './permissions.ts'
 import { checkRootKey } from './root-key-check.ts'
 
@@ -64,23 +65,9 @@ export async function recoverManagementKey(
 }
 
 async function findTenant({ store }: RecoveryWorld, named: string | null): Promise<StoredTenant> {
-  const { tenants } = store
-  const found =
-    named === null
-      ? null
-      : ((isUuid(named) ? await tenants.find(named) : null) ?? (await tenants.findByName(named)))
-  if (found !== null) return found
-  const ids = await tenants.ids()
-  if (ids.length === 0) {
-    throw new RecoveryError('There is no tenant: create one with symbolon init.')
-  }
-  const what = named === null ? '--tenant is missing' : `There is no tenant "${named}"`
-  if (ids.length > LISTED_MAX) {
-    throw new RecoveryError(`${what}: pass the id or the name of one of the ${ids.length} tenants.`)
-  }
-  const all = await Promise.all(ids.map((id) => tenants.find(id)))
-  const lines = all.flatMap((it) => (it === null ? [] : [`${it.id} (${it.name})`]))
-  throw new RecoveryError(`${what}: pass the id or the name of one of ${lines.sort().join(', ')}.`)
+  const found = await findNamedTenant(store, named)
+  if (typeof found === 'string') throw new RecoveryError(found)
+  return found
 }
 
 interface PreparedKey {
@@ -187,6 +174,3 @@ const RECOVERY = 'management_key_recovered'
 
 /** Replaces a request's trace id in the audit log. */
 const RECOVERY_TRACE = 'key-recovery'
-
-/** Tenants listed in an error. */
-const LISTED_MAX = 20

@@ -1,3 +1,4 @@
+import { DEFAULT_TENANT_SETTINGS } from '../base/access.ts'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MemoryStore } from '../adapters/memory/memory-store.ts'
@@ -17,7 +18,7 @@ test('setUp() makes a tenant whose key may manage everything', async () => {
   assert.equal(holder?.tenant.id, tenantId)
   assert.equal(holder.tenant.name, 'first')
   assert.equal(holder.tenant.plan, 'enterprise')
-  assert.deepEqual(holder.tenant.settings, { fingerprintTokens: false, deduplicateTokens: false })
+  assert.deepEqual(holder.tenant.settings, DEFAULT_TENANT_SETTINGS)
   assert.equal(holder.application.id, applicationId)
   assert.equal(holder.application.type, 'management')
   assert.deepEqual(holder.application.permissions, permissionsOf('management'))
@@ -52,7 +53,7 @@ test('setUp() refuses a name that exists and changes nothing', async () => {
     code: 'name-taken',
   })
   assert.equal(await world.store.tenants.count(), 1)
-  assert.equal((await world.store.tenants.findByName('first'))?.id, tenantId)
+  assert.equal((await world.store.tenants.named('first'))[0]?.id, tenantId)
 })
 
 test('setUp() takes names of 1 to 200 characters and none that would break a line', async () => {

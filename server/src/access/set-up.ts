@@ -1,4 +1,4 @@
-import type { Plan } from '../base/access.ts'
+import { DEFAULT_TENANT_SETTINGS, type Plan } from '../base/access.ts'
 import { idOf } from '../base/id.ts'
 import { NAME_CHARS_MAX } from '../base/limits.ts'
 import type { KeyProvider } from '../ports/key-provider.ts'
@@ -69,7 +69,7 @@ async function prepareTenant(
     id: tenantId,
     name,
     plan,
-    settings: { fingerprintTokens: false, deduplicateTokens: false },
+    settings: DEFAULT_TENANT_SETTINGS,
     ...made,
   }
   const application: StoredApplication = {

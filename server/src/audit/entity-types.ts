@@ -10,6 +10,7 @@ export const ENTITY_TYPES: readonly { readonly name: string; readonly title: str
   { name: 'session', title: 'Session' },
   { name: 'transaction', title: 'Transaction' },
   { name: 'reactor', title: 'Reactor' },
+  { name: 'reactor_result', title: 'Reactor result' },
   { name: 'callback_secret', title: 'Callback secret' },
   { name: 'proxy', title: 'Proxy' },
   { name: 'tenant', title: 'Tenant' },

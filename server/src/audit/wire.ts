@@ -25,8 +25,9 @@ export const auditLogItemSchema = z
     id: z.string().meta({ description: 'Number of the event, and of the thing in it.' }),
     tenant_id: z.uuid(),
     actor_id: z.uuid().meta({ description: 'The application that asked.' }),
-    actor_type: z.enum(['application', 'proxy']).meta({
-      description: 'A proxy where it was called without an API key, which no application did.',
+    actor_type: z.enum(['application', 'operator', 'proxy']).meta({
+      description:
+        'A proxy where it was called without an API key, which no application did; the operator for a command.',
     }),
     key_id: z.uuid().meta({ description: 'The key that it asked with.' }),
     trace_id: z.string(),
@@ -97,7 +98,7 @@ export function renderAuditLogItem(tenantId: string, item: AuditLogItem): JsonOb
     id: item.id,
     tenant_id: tenantId,
     actor_id: item.applicationId,
-    actor_type: item.applicationId === item.keyId ? 'proxy' : 'application',
+    actor_type: actorTypeOf(tenantId, item),
     key_id: item.keyId,
     trace_id: item.traceId,
     entity_type: item.entityType,
@@ -108,6 +109,15 @@ export function renderAuditLogItem(tenantId: string, item: AuditLogItem): JsonOb
     message: messageOf(item),
     created_at: renderInstant(item.at),
   }
+}
+
+/** The tenant stands for its operator, who has no application, and a proxy for callers without a key. */
+function actorTypeOf(
+  tenantId: string,
+  { applicationId, keyId }: Pick<AuditLogItem, 'applicationId' | 'keyId'>,
+): 'application' | 'operator' | 'proxy' {
+  if (applicationId === tenantId) return 'operator'
+  return applicationId === keyId ? 'proxy' : 'application'
 }
 
 export function renderEntityType({ name, title }: (typeof ENTITY_TYPES)[number]): JsonObject {
@@ -140,6 +150,7 @@ const PAST: Readonly<Record<string, string>> = {
   rollback: 'rolled back',
   expire: 'expired',
   rotate: 'rotated',
+  deduplicate: 'found as a duplicate',
 }
 
 const CHANGING: ReadonlySet<string> = new Set(['create', 'update', 'delete'])

@@ -82,6 +82,13 @@ export interface Rights {
   readonly rules: readonly Rule[]
 }
 
+/** A key that lends its rights to what is done with it. */
+export interface KeyReference {
+  readonly applicationId: string
+  /** Null for the application itself, whatever keys it has. */
+  readonly keyId: string | null
+}
+
 /** The application of a key, or of its session, as cached between requests. */
 export interface Principal extends Rights {
   readonly tenantId: string
@@ -90,6 +97,11 @@ export interface Principal extends Rights {
   readonly applicationId: string
   /** For a session, its own id. */
   readonly keyId: string
+  /**
+   * The keys its rights rest on: its own; for a session, the keys that opened and authorized it; for an ephemeral key, its
+   * application. Once one of them is revoked, the principal's jobs do not start, and its uncommitted changes cannot be committed.
+   */
+  readonly keys: readonly KeyReference[]
   /**
    * The upper bound of a session's rights: the current rights of the application that authorized it. Null for all other
    * principals.
@@ -116,6 +128,18 @@ export interface InProcessCaller {
 export interface TenantSettings {
   readonly fingerprintTokens: boolean
   readonly deduplicateTokens: boolean
+  /** Whether public applications may find duplicates, none of which they may read. */
+  readonly deduplicatePublic: boolean
+  /** Whether private applications may find duplicates that they may not read. */
+  readonly deduplicateUnreadable: boolean
+}
+
+/** Of a new tenant; a setting that is newer than a stored tenant has this value for it. */
+export const DEFAULT_TENANT_SETTINGS: TenantSettings = {
+  fingerprintTokens: false,
+  deduplicateTokens: false,
+  deduplicatePublic: false,
+  deduplicateUnreadable: true,
 }
 
 /** The result of one authorization check, kept for the audit log. It names containers and rules, never data. */
@@ -127,6 +151,10 @@ export interface Decision {
   readonly by: readonly number[]
   /** The resource, if it was about a single one: a UUID of ours, whatever its id. */
   readonly internalId?: string
+  /** The id that callers use for that resource: rules may depend on it. Not for the audit log. */
+  readonly resourceId?: string
+  /** The transform that was granted, whether or not it shows data. Not for the audit log. */
+  readonly granted?: Transform
   /** The entity type and operation, if the permission's name does not say them. */
   readonly about?: { readonly entityType: string; readonly operation: string }
   /** How much of that resource's data the caller gets to see. */
@@ -150,8 +178,15 @@ export interface RequestContext extends Principal {
   recorded: number
   /** Key under which a successful answer is remembered; null if the caller sent no idempotency key. */
   readonly replay: ReplayScope | null
+  /** When what is kept of the answer must be deleted, see keepUntil(); Infinity for the usual lifetime. Absent if nothing is kept. */
+  readonly kept?: { until: number } | undefined
   /** Absent if no client waits for an answer: such work runs at low concurrency. */
   readonly quota?: () => LargeReadQuota
+  /**
+   * Identifies the caller again, by its key, and gives the context its present rights. Returns whether they differ from those it
+   * had. Throws or rejects with `key_unknown`. Absent if no key came with a request.
+   */
+  readonly reauthenticate?: () => boolean | Promise<boolean>
 }
 
 /** The quota of requests that turn out to read or produce much, within the tenant's memory quota. */
@@ -174,6 +209,6 @@ export interface ReplayScope {
   id: string
   /** Whether the answer has been committed, so that it is not committed a second time. */
   remembered: boolean
-  /** When the answer must be deleted, in epoch milliseconds; undefined for the usual lifetime. */
-  until?: number
+  /** Decisions of the request, which the answer rests on; code that acts for another principal has its own. */
+  readonly decisions: readonly Decision[]
 }

@@ -67,4 +67,7 @@ export function uuidsIn(texts: readonly string[]): string[] {
   return [...new Set(texts.map((it) => it.toLowerCase()))].filter(isUuid)
 }
 
+/** The nil id, for columns that require an id where there is none. */
+export const NIL_ID = '00000000-0000-0000-0000-000000000000'
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/

@@ -56,6 +56,15 @@ export const HEADERS_TIMEOUT_MS = 10_000
 /** Time a client has to send a whole request. Ours. */
 export const REQUEST_TIMEOUT_MS = 30_000
 
+/**
+ * The slowest that a body may come in which is forwarded as it comes, over all the time it was waited for: the first
+ * REQUEST_TIMEOUT_MS do not count. Ours.
+ */
+export const BODY_BYTES_PER_S_MIN = 1_000
+
+/** How often forwarded requests are checked: whether their body comes fast enough, and whether their key still works. Ours. */
+export const STREAM_CHECK_MS = 1_000
+
 /** How often both timeouts are checked: a client may be that much later. Ours; Node's default is half a minute. */
 export const TIMEOUTS_CHECK_MS = 1_000
 
@@ -338,6 +347,9 @@ export const DETOKENIZE_FILTERS_CHARS_MAX = 64 * KiB
 
 /** Encrypted data that one request reads, or one page shows. Ours: a page of the largest tokens would fill memory. */
 export const SHOWN_DATA_BYTES_MAX = 32 * MiB
+
+/** Encrypted data that a token's look-up returns with it, before its use is authorized. Ours: decision 0078. */
+export const INLINE_DATA_BYTES_MAX = 4 * KiB
 
 /** The address in BT-PROXY-URL. Ours. */
 export const PROXY_URL_CHARS_MAX = 2_048

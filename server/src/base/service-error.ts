@@ -93,10 +93,14 @@ export const REFUSALS = {
   },
   transaction_committed: { status: 409, detail: 'The transaction is committed.' },
   transaction_rolled_back: { status: 409, detail: 'The transaction is rolled back.' },
+  transaction_revoked: {
+    status: 409,
+    detail:
+      'A key that made changes in the transaction no longer works: roll the transaction back.',
+  },
   transaction_expired: { status: 409, detail: 'The transaction is expired.' },
   token_id_taken: { status: 409, detail: 'A token with this id already exists.' },
   session_authorized: { status: 409, detail: 'The session is already authorized.' },
-  tenant_name_taken: { status: 409, detail: 'Another tenant has this name.' },
   idempotency_in_flight: {
     status: 409,
     detail: 'A request with this idempotency key is still in progress.',
@@ -162,6 +166,11 @@ export const REFUSALS = {
   tenant_busy: {
     status: 503,
     detail: "This tenant's in-flight requests use its whole memory quota. Retry later.",
+    ofCaller: true,
+  },
+  rights_changed: {
+    status: 503,
+    detail: 'The rights of the key, or the proxy, changed meanwhile. Nothing was done: repeat it.',
     ofCaller: true,
   },
   store_unavailable: {

@@ -93,6 +93,13 @@ export const COMMANDS: readonly Command[] = [
     load: async () => (await import('./callbacks.ts')).callbacksReplay,
   },
   {
+    name: 'configuration protect',
+    about:
+      'Mark a stored string of a reactor or a proxy as secret (--reactor ID or --proxy ID, --key NAME, --tenant T)',
+    flags: { key: 'string', proxy: 'string', reactor: 'string', tenant: 'string' },
+    load: async () => (await import('./configuration-protect.ts')).configurationProtect,
+  },
+  {
     name: 'reactor run',
     about:
       'Run the code of a reactor (FILE, --args FILE, --configuration FILE, --watch, --level L)',

@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs'
 import { UndiciEgress } from '../adapters/egress/undici-egress.ts'
 import { JailRunner, type Took } from '../adapters/jail/jail-runner.ts'
 import { isLongerThan } from '../base/characters.ts'
-import type { Json } from '../base/json.ts'
+import { isJsonObject, type Json } from '../base/json.ts'
 import { MiB, REACTOR_CODE_CHARS_MAX, REACTOR_TIMEOUT_MS } from '../base/limits.ts'
+import { containsPlaceholder, secretIn } from '../base/secret-value.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import { ConfigError, readConfig, SETTINGS } from '../config.ts'
 import {
@@ -100,7 +101,7 @@ function readRun({ code, args, configuration }: ReactorFiles): SandboxRun {
     version: String(++versions),
     code: text,
     args: readJson(args),
-    configuration: readJson(configuration),
+    configuration: readConfiguration(configuration),
     apiKey: null,
     destinations: null,
     timeoutMs: REACTOR_TIMEOUT_MS,
@@ -116,6 +117,17 @@ function readJson(file: string | undefined): Sensitive<string> {
     throw new ConfigError(`${file} is no JSON: ${(error as Error).message}.`)
   }
   return new Sensitive(text)
+}
+
+/** Returns the configuration as code receives it: each secret as a string. */
+function readConfiguration(file: string | undefined): Sensitive<string> {
+  const configuration = JSON.parse(readJson(file).reveal()) as Json
+  if (!isJsonObject(configuration)) return new Sensitive(JSON.stringify(configuration))
+  if (containsPlaceholder(configuration)) {
+    throw new ConfigError(`${file} holds the placeholder of a secret: put the secret in its place.`)
+  }
+  const entries = Object.entries(configuration).map(([name, it]) => [name, secretIn(it) ?? it])
+  return new Sensitive(JSON.stringify(Object.fromEntries(entries)))
 }
 
 function readText(file: string): string {

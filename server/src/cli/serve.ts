@@ -30,6 +30,7 @@ import { listenAddressOf, metricsAddressesOf } from './listen-addresses.ts'
 import { openWorld, type OpenWorld, type OwnService } from './open-world.ts'
 import { driveJobs } from './drive-jobs.ts'
 import { recoveryLogger } from './recovery-notices.ts'
+import { executeProtectionOrder, parseProtectionOrder } from './protection-order.ts'
 import { isChallengeOrder, parseRecoveryOrder, Recoveries } from './recovery-order.ts'
 import { parseRotationOrder, executeRotationOrder } from './rotation-order.ts'
 import { Rotations } from './rotations.ts'
@@ -68,7 +69,10 @@ export const serve: RunCommand = async ({ flags, out }) => {
       tokens: { tokensMax: config.tokenizeTokensMax, privacyShown: config.tokenPrivacy },
       transactions: { lifetimeMs: config.transactionLifetimeS * 1000 },
       proxy: { timeoutMs: config.proxyTimeoutMs },
-      reactors: { configurationRequired: config.reactorConfiguration === 'required' },
+      reactors: {
+        configurationRequired: config.reactorConfiguration === 'required',
+        responseHeaders: { allowed: config.reactorResponseHeaders, origin: config.publicUrl },
+      },
     })
     const rotations = new Rotations(world, opened.keyMaker)
     const logRecoveries = recoveryLogger(world)
@@ -165,11 +169,14 @@ async function takeOrdersIn(
     const { close } = await takeOrders(folder, async (order, report) => {
       const rotation = parseRotationOrder(order)
       const recovery = parseRecoveryOrder(order)
+      const protection = parseProtectionOrder(order)
       if (isChallengeOrder(order)) report({ challenge: recoveries.challenge() })
       else if (rotation !== null) await executeRotationOrder(opened, rotations, rotation, report)
       else if (recovery !== null) {
         report({ recovered: await recoveries.execute(recovery) })
         await logRecoveries()
+      } else if (protection !== null) {
+        report({ marked: await executeProtectionOrder(opened.world, protection) })
       } else throw new Error('The service does not know such an order')
     })
     return close

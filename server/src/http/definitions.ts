@@ -9,6 +9,7 @@ import {
   NAME_FILTER_CHARS_MAX,
 } from '../base/limits.ts'
 import { isLongerThan } from '../base/characters.ts'
+import { SECRET_PLACEHOLDER, secretIn } from '../base/secret-value.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { DefinitionFilter } from '../ports/store.ts'
 import type { StoredDefinition } from '../ports/stored.ts'
@@ -40,16 +41,16 @@ export const definitionsQuery = pageQuery.extend({
 })
 
 /**
- * Returns the schema of a configuration: `what` by name, each accepted if `faultOf` finds no fault with it. Checked and kept as
- * sent: a Zod record would leave out the key `__proto__`.
+ * Returns the schema of a configuration: `what` by name, each accepted if it is a secret or `faultOf` finds no fault with it.
+ * Checked and kept as sent: a Zod record would leave out the key `__proto__`.
  */
-export function configurationOf<Value extends Json>(
+export function configurationOf(
   what: string,
   schema: Record<string, unknown> | true,
   faultOf: (value: Json) => string | null,
 ) {
   return z
-    .custom<Record<string, Value>>(isJsonObject, `Must be an object of ${what}.`)
+    .custom<JsonObject>(isJsonObject, `Must be an object of ${what}.`)
     .superRefine((entries, context) => {
       const names = Object.keys(entries)
       if (names.length > CONFIGURATION_ENTRIES_MAX) {
@@ -58,22 +59,34 @@ export function configurationOf<Value extends Json>(
       }
       for (const name of names) {
         const value = entries[name]!
-        const message = entryFault(name, value) ?? faultOf(value)
+        const message =
+          entryFault(name, value) ?? (secretIn(value) === null ? faultOf(value) : null)
         if (message !== null) context.addIssue({ code: 'custom', message, path: [name] })
       }
     })
     .meta({
       type: 'object',
       additionalProperties: schema,
-      description: `Up to ${CONFIGURATION_ENTRIES_MAX} ${what} by name, stored encrypted.`,
+      description:
+        `Up to ${CONFIGURATION_ENTRIES_MAX} ${what} by name, stored encrypted. A value {"secret": "..."} is write-only: ` +
+        `answers show ${SECRET_PLACEHOLDER} instead, which keeps the secret when it is sent back.`,
     })
+}
+
+/** The schema of a secret, for the OpenAPI document. */
+export const SECRET_SCHEMA = {
+  type: 'object',
+  properties: { secret: { type: 'string' } },
+  required: ['secret'],
+  additionalProperties: false,
 }
 
 function entryFault(name: string, value: Json): string | null {
   if (isLongerThan(name, CONFIGURATION_KEY_CHARS_MAX)) {
     return `The name must have at most ${CONFIGURATION_KEY_CHARS_MAX} characters.`
   }
-  const written = typeof value === 'string' ? value : JSON.stringify(value)
+  const text = secretIn(value) ?? value
+  const written = typeof text === 'string' ? text : JSON.stringify(text)
   if (!isLongerThan(written, CONFIGURATION_VALUE_CHARS_MAX)) return null
   return `At most ${CONFIGURATION_VALUE_CHARS_MAX} characters.`
 }

@@ -44,6 +44,7 @@ function ofCaller({
   return [
     'key_missing',
     'key_unknown',
+    'rights_changed',
     'store_unavailable',
     'tenant_busy',
     ...(permission === 'any-key' ? [] : (['permission_missing'] as const)),

@@ -1,6 +1,6 @@
 /** Route of most operations: reads the body whole, runs a use case and answers in JSON. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { RequestContext, Principal, ReplayScope } from '../base/access.ts'
+import type { RequestContext, ReplayScope } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { LARGE_BYTES_MIN } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
@@ -47,10 +47,9 @@ export function addEndpoint(
       request.route = path
       request.readOnly = isReadOnly(endpoint)
       beginRequest(request, options)
-      const find = (): Principal | Promise<Principal> => authenticate(request, access)
       checkHeadersAndAuthenticate(
         request,
-        permission === 'public' ? null : find,
+        permission === 'public' ? null : () => authenticate(request, access),
         () => checkBody(request),
         done,
       )
@@ -86,15 +85,26 @@ export function addEndpoint(
         }
         const named = request.headers['bt-transaction-id'] as string | undefined
         const transactionId = endpoint.transactional === true ? named : undefined
-        const context = requestContextOf(request, idempotent ? path : null, transactionId, quota)
+        const context = requestContextOf(request, {
+          path: idempotent ? path : null,
+          transactionId,
+          quota,
+          identify: () => authenticate(request, access),
+        })
         request.context = context
         const asked = { world, context, params, query, body, transactionId }
+        // A client may hold its body back, and the rights it had with its headers may be gone.
+        if (bytes instanceof Promise) await context.reauthenticate!()
         checkEndpointAccess(endpoint, context, access)
         // Many clients share a public key: each must send the same body again to get the remembered answer.
         const replays = context.replay !== null && context.type !== 'public'
         const cost = readCost ?? (replays ? 'single' : undefined)
         const acquiring = cost === undefined ? undefined : quota().acquireReads(cost)
-        if (acquiring !== undefined) await acquiring
+        if (acquiring !== undefined) {
+          await acquiring
+          await context.reauthenticate!()
+          checkEndpointAccess(endpoint, context, access)
+        }
         const answer =
           context.replay === null
             ? await endpoint.handle(asked)

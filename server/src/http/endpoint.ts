@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { ApplicationType, RequestContext, Permission } from '../base/access.ts'
+import type { ApplicationType, Decision, RequestContext, Permission } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import type { RefusalCode } from '../base/service-error.ts'
 import type { World } from '../ports/world.ts'
@@ -21,6 +21,8 @@ export interface Operation {
    * before its content is examined. `any-key` accepts every valid key, `public` requires none.
    */
   readonly permission: Permission | 'any-key' | 'public'
+  /** How the audit log names a denial, if the permission's name does not say what was asked for. */
+  readonly about?: Decision['about']
   /** Answers 403 to keys of any other type, sessions included. */
   readonly applicationType?: ApplicationType
   /** Answers 403 to tenants on the standard plan. */

@@ -1,36 +1,51 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
+import { BODY_BYTES_PER_S_MIN, REQUEST_TIMEOUT_MS } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
+import type { Clock } from '../ports/clock.ts'
 import { armTimeout, disarmTimeout, dropWait } from './socket-timeouts.ts'
 import { takeTime } from './framing.ts'
 import type { IncomingBody } from './streaming-endpoint.ts'
 import type { RequestQuota } from './request-quota.ts'
 
+/** An incoming body, and what its endpoint does with it. */
+export interface WatchedBody extends IncomingBody {
+  /** Ends the body with an error if it comes too slowly. To be called about once a second. */
+  check(): void
+  /** Ends the body with an error. */
+  fail(error: Error): void
+  dispose(): void
+}
+
 /**
  * The body of the request that `response` answers, chunk by chunk: the client is read no faster than the chunks are consumed.
  *
- * The body may take longer than other requests, because it may be large and its destination slow, but it must not pause for
- * REQUEST_TIMEOUT_MS while more is asked for. The rest that is never read is discarded, so that the next request on the
- * connection can be read.
+ * A body that is forwarded may take longer than other requests, because it may be large and its destination slow, but it must
+ * neither pause for REQUEST_TIMEOUT_MS while more is asked for, nor fall below BODY_BYTES_PER_S_MIN. Only the time that the client
+ * is waited for counts. The rest that is never read is discarded, so that the next request on the connection can be read.
  */
 export function incomingBody(
   response: ServerResponse,
   quota: () => RequestQuota,
-): IncomingBody & { dispose(): void } {
+  clock: Pick<Clock, 'elapsed'>,
+): WatchedBody {
   const message = response.req
-  return message.complete ? bodyThatIsThere(message) : bodyToCome(response, quota)
+  return message.complete ? bodyThatIsThere(message) : bodyToCome(response, quota, clock)
 }
 
 /** Most bodies come in the packet of their headers. */
-function bodyThatIsThere(message: IncomingMessage): IncomingBody & { dispose(): void } {
+function bodyThatIsThere(message: IncomingMessage): WatchedBody {
   const whole = (message.read() as Buffer | null) ?? Buffer.alloc(0)
   return {
     length: whole.length,
     whole,
     reserve: async () => {},
     release: () => {},
+    allowRate: () => {},
     chunks: { [Symbol.asyncIterator]: () => assert.fail('There is nothing more to come') },
+    check: () => {},
+    fail: () => {},
     dispose: () => {},
   }
 }
@@ -38,7 +53,8 @@ function bodyThatIsThere(message: IncomingMessage): IncomingBody & { dispose(): 
 function bodyToCome(
   response: ServerResponse,
   quota: () => RequestQuota,
-): IncomingBody & { dispose(): void } {
+  clock: Pick<Clock, 'elapsed'>,
+): WatchedBody {
   const message = response.req
   const stated = message.headers['content-length']
   const length = stated === undefined ? null : Number(stated)
@@ -48,6 +64,12 @@ function bodyToCome(
   let failure: Error | null = null
   let ended = false
   let disposed = false
+  let bytes = 0
+  let atRate = false
+  /** Milliseconds that the client was waited for, up to `waitingSince`. */
+  let waitedMs = 0
+  /** Null while it is not waited for. */
+  let waitingSince: number | null = null
 
   response.on('socket', () => {
     if (wanted !== null) wait(true)
@@ -55,6 +77,7 @@ function bodyToCome(
   message.pause()
   message.on('data', (chunk: Uint8Array) => {
     if (disposed) return
+    bytes += chunk.length
     waiting.push(chunk)
     message.pause()
     handOver()
@@ -76,7 +99,10 @@ function bodyToCome(
     whole: null,
     reserve: async () => await quota().reserveBody(length),
     release: () => quota().releaseBody(),
+    allowRate: () => void (atRate = true),
     chunks: { [Symbol.asyncIterator]: () => ({ next }) },
+    check,
+    fail,
     dispose,
   }
 
@@ -90,8 +116,20 @@ function bodyToCome(
     return promise
   }
 
-  /** Until its response has the connection, the earlier responses control the timeout. */
+  /** Also called while nothing comes: bytes that are no data, such as those of chunk extensions, keep the connection from being idle. */
+  function check(): void {
+    const now = waitingSince === null ? 0 : clock.elapsed() - waitingSince
+    const allowed = REQUEST_TIMEOUT_MS + (atRate ? (bytes / BODY_BYTES_PER_S_MIN) * 1000 : 0)
+    if (waitedMs + now > allowed) fail(new ServiceError('request_timeout'))
+  }
+
   function wait(wanted: boolean): void {
+    if (wanted) waitingSince ??= clock.elapsed()
+    else if (waitingSince !== null) {
+      waitedMs += clock.elapsed() - waitingSince
+      waitingSince = null
+    }
+    // Until its response has the connection, the earlier responses control the timeout.
     const { socket } = response
     // Requests injected by tests have no socket.
     if (!(socket instanceof Socket)) return

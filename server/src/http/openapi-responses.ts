@@ -90,7 +90,7 @@ const SHARED: Readonly<Record<number, readonly RefusalCode[]>> = {
   417: ['expectation_unmet'],
   431: ['headers_too_large'],
   500: [],
-  503: ['store_unavailable', 'tenant_busy'],
+  503: ['rights_changed', 'store_unavailable', 'tenant_busy'],
 }
 
 export function responsesOf(operation: Endpoint | StreamingEndpoint, show: Show): JsonObject {

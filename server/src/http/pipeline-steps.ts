@@ -19,6 +19,7 @@ import type { Answer, Operation } from './endpoint.ts'
 import { refuseUnmet } from './expectations.ts'
 import { endAfterAnswer, endsAfterAnswer, NOT_WELL_FORMED } from './framing.ts'
 import { inProcessCallerOf } from './in-process-connections.ts'
+import type { PeriodicChecks } from './periodic-checks.ts'
 import type { PublicAddress } from './public-address.ts'
 import { checkHeaders, traceIdOf } from './request-headers.ts'
 import type { TenantQuotas, RequestQuota } from './request-quota.ts'
@@ -52,6 +53,8 @@ export interface PipelineOptions {
   readonly world: World
   readonly connectionThrottle: ConnectionThrottle
   readonly tenantQuotas: TenantQuotas
+  /** Of requests that are being forwarded. */
+  readonly streamChecks: PeriodicChecks
   readonly access: AccessPort
   /** Origins that browsers may call from: `*`, or a list. */
   readonly corsOrigins: '*' | readonly string[]
@@ -156,14 +159,16 @@ export function authenticate(
 
 /** Throws if the endpoint record refuses this caller, whatever the request asks for; a denial is recorded. */
 export function checkEndpointAccess(
-  { permission, applicationType, plan }: Operation,
+  { permission, about, applicationType, plan }: Operation,
   context: RequestContext,
   access: AccessPort,
 ): void {
   if (permission === 'public') return
-  if (permission !== 'any-key' && !access.mayAnywhere(context, permission)) {
-    context.decisions.push({ permission, containers: [], allowed: false, by: [] })
-    throw access.permissionMissing(context, permission)
+  const missing = missingPermission(permission, context, access)
+  if (missing !== null) {
+    const denied = { permission: missing, containers: [], allowed: false, by: [] }
+    context.decisions.push(about === undefined ? denied : { ...denied, about })
+    throw access.permissionMissing(context, missing)
   }
   if (applicationType !== undefined && context.type !== applicationType) {
     const advice = `Use ${keyOfTypes([applicationType])}.`
@@ -172,6 +177,26 @@ export function checkEndpointAccess(
   if (plan === 'enterprise' && context.plan !== 'enterprise') {
     throw new ServiceError('plan_insufficient')
   }
+}
+
+/** Returns the permission that an operation requires, if the caller holds it nowhere. */
+function missingPermission(
+  permission: Operation['permission'],
+  principal: Principal,
+  access: AccessPort,
+): Permission | null {
+  if (permission === 'public' || permission === 'any-key') return null
+  return access.mayAnywhere(principal, permission) ? null : permission
+}
+
+/** Throws `permission_missing` if a stream in progress may not go on. Records nothing: its use was recorded when it began. */
+export function checkPermission(
+  { permission }: Operation,
+  principal: Principal,
+  access: AccessPort,
+): void {
+  const missing = missingPermission(permission, principal, access)
+  if (missing !== null) throw access.permissionMissing(principal, missing)
 }
 
 /**

@@ -13,6 +13,7 @@ import {
   HEADERS_TIMEOUT_MS,
   KEEP_ALIVE_TIMEOUT_MS,
   REQUEST_TIMEOUT_MS,
+  STREAM_CHECK_MS,
   TIMEOUTS_CHECK_MS,
   TOKEN_ID_CHARS_MAX,
 } from '../base/limits.ts'
@@ -27,6 +28,7 @@ import { findPath, knownPaths, refusalOfRoute } from './known-paths.ts'
 import { addStreamingEndpoint } from './streaming-route.ts'
 import { isStreaming, type StreamingEndpoint } from './streaming-endpoint.ts'
 import { createTenantQuotas } from './request-quota.ts'
+import { PeriodicChecks } from './periodic-checks.ts'
 import { normalizeTarget } from './request-target.ts'
 import { sendAnswer, sendError } from './send.ts'
 import { trackInFlight } from './in-flight-responses.ts'
@@ -34,13 +36,16 @@ import { trackInFlight } from './in-flight-responses.ts'
 /** The server built here: it listens, answers injected requests, and closes. */
 export type Server = FastifyInstance
 
-export interface ServerOptions extends Omit<PipelineOptions, 'tenantQuotas'> {
+export interface ServerOptions extends Omit<PipelineOptions, 'tenantQuotas' | 'streamChecks'> {
   readonly endpoints: readonly (Endpoint | StreamingEndpoint)[]
 }
 
 /** Builds the server without listening; `listen`, `inject` and `close` are Fastify's. */
 export function createServer(settings: ServerOptions): Server {
-  const options = { ...settings, tenantQuotas: createTenantQuotas(settings.world.clock) }
+  const { clock } = settings.world
+  const tenantQuotas = createTenantQuotas(clock)
+  const streamChecks = new PeriodicChecks(clock, STREAM_CHECK_MS)
+  const options = { ...settings, tenantQuotas, streamChecks }
   const { endpoints } = options
   const paths = knownPaths(endpoints)
   const streamingPaths = new Set(endpoints.filter(isStreaming).map((it) => it.path))

@@ -37,6 +37,11 @@ export interface StreamingRequest {
   /** Null when there is none. */
   readonly body: IncomingBody | null
   readonly reply: StreamingReply
+  /**
+   * Sets a check of the request in progress, which runs about once a second with the caller's present principal. An error of ours
+   * ends the request; that the store is unavailable does not.
+   */
+  readonly whileForwarding: (check: (principal: Principal) => Promise<void>) => void
 }
 
 export interface IncomingBody {
@@ -50,7 +55,12 @@ export interface IncomingBody {
    */
   readonly reserve: () => Promise<void>
   readonly release: () => void
-  /** Can be read once. Rejects when the client aborts, and with `request_timeout` when it pauses. */
+  /**
+   * Allows the body any time in total, as long as it keeps a minimum rate. Until a caller that forwards it as it comes has called
+   * this, all of it must arrive within REQUEST_TIMEOUT_MS.
+   */
+  readonly allowRate: () => void
+  /** Can be read once. Rejects when the client aborts, and with `request_timeout` when it pauses or is too slow. */
   readonly chunks: AsyncIterable<Uint8Array>
 }
 
@@ -62,7 +72,10 @@ export interface StreamingReply {
   data(chunk: Uint8Array): boolean
   onDrain(callback: () => void): void
   end(): void
-  /** Calls back when the client is gone before the response was complete: at once if that has happened already. */
+  /**
+   * Calls back when the response must not go on: the client is gone, or its key no longer works. At once if that has happened
+   * already.
+   */
   onGone(callback: () => void): void
 }
 

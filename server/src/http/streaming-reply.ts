@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import assert from 'node:assert/strict'
 import { Socket } from 'node:net'
+import type { ServiceError } from '../base/service-error.ts'
 import { armTimeout, disarmTimeout, dropWait, isWaitedFor } from './socket-timeouts.ts'
 import { streamingCorsHeaders } from './cors.ts'
 import type { PipelineOptions } from './pipeline-steps.ts'
@@ -16,6 +17,9 @@ export class WrittenReply implements StreamingReply {
   #headerSectionWaits = false
   /** Whether a timeout watches for clients that take nothing. */
   #patient = false
+  /** The error that ended the response, see abandon(). */
+  #reason: ServiceError | null = null
+  #abandoned: () => void = () => {}
 
   constructor(request: FastifyRequest, reply: FastifyReply, { corsOrigins }: PipelineOptions) {
     this.#request = request
@@ -31,6 +35,11 @@ export class WrittenReply implements StreamingReply {
 
   get begun(): boolean {
     return this.#reply.raw.headersSent
+  }
+
+  /** The error to answer instead, if the response was abandoned before it began. */
+  get reason(): ServiceError | null {
+    return this.#reason
   }
 
   get gone(): boolean {
@@ -77,10 +86,18 @@ export class WrittenReply implements StreamingReply {
     this.#reply.raw.end()
   }
 
+  /** Ends a response that must not go on for `reason`: breaks it off, or has `reason` answered if it has not begun. */
+  abandon(reason: ServiceError): void {
+    this.#reason = reason
+    if (this.begun) this.breakOff()
+    else this.#abandoned()
+  }
+
   onGone(callback: () => void): void {
     const { raw } = this.#reply
-    if (this.gone) callback()
+    if (this.gone || this.#reason !== null) callback()
     else {
+      this.#abandoned = callback
       raw.on('close', () => {
         if (!raw.writableFinished) callback()
       })

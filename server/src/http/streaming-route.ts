@@ -15,6 +15,7 @@ import {
   flushDecisionsBeforeError,
   flushDecisions,
   checkEndpointAccess,
+  checkPermission,
   refuseAmbiguous,
   type PipelineOptions,
 } from './pipeline-steps.ts'
@@ -34,7 +35,7 @@ export function addStreamingEndpoint(
   options: PipelineOptions,
   endpoint: StreamingEndpoint,
 ): void {
-  const { world, tenantQuotas, access } = options
+  const { world, tenantQuotas, streamChecks, access } = options
   const { method, path, withoutKey } = endpoint
   server.route({
     method,
@@ -55,16 +56,12 @@ export function addStreamingEndpoint(
       if (targetBelowPath.startsWith('/')) request.route = `${path}/*`
       // Also logs clients that leave before the end, which the framework does not report.
       reply.raw.on('close', () => logRequest(world, request, reply))
-      let keyless = false
-      const find = (): Principal | Promise<Principal> => {
-        keyless = apiKeyOf(request) === undefined && withoutKey !== undefined
-        return keyless
-          ? principalWithoutKey(request, targetBelowPath)
-          : authenticate(request, access)
-      }
-      checkHeadersAndAuthenticate(request, find, noCheck, (error) => {
+      const keyless = apiKeyOf(request) === undefined && withoutKey !== undefined
+      const identify = (): Principal | Promise<Principal> =>
+        keyless ? principalWithoutKey(request, targetBelowPath) : authenticate(request, access)
+      checkHeadersAndAuthenticate(request, identify, noCheck, (error) => {
         if (error !== undefined) return done(error)
-        stream(request, reply, targetBelowPath, keyless).catch(done)
+        stream(request, reply, { targetBelowPath, keyless, identify }).catch(done)
       })
     },
     handler: () => assert.fail('The hook answers everything'),
@@ -86,16 +83,23 @@ export function addStreamingEndpoint(
   async function stream(
     request: FastifyRequest,
     reply: FastifyReply,
-    targetBelowPath: string,
-    keyless: boolean,
+    { targetBelowPath, keyless, identify }: IdentifiedTarget,
   ): Promise<void> {
     await joinTickBatch(world.clock)
     const quota = (): RequestQuota => quotaOf(request, reply.raw, tenantQuotas)
     const written = new WrittenReply(request, reply, options)
-    const body = isBodiless(request.headers) ? null : incomingBody(reply.raw, quota)
+    const body = isBodiless(request.headers) ? null : incomingBody(reply.raw, quota, world.clock)
     if (body?.whole === null) reply.raw.on('close', () => body.dispose())
-    const context = requestContextOf(request, null, undefined, quota)
+    const context = requestContextOf(request, { path: null, quota, identify })
     request.context = context
+    let ended = false
+    /** Whether a check is in progress: a store that does not answer must not be asked ever more. */
+    let checking = false
+    let check: (principal: Principal) => Promise<void> = async () => {}
+    const stopChecks = streamChecks.add(() => {
+      body?.check()
+      void endIfRevoked()
+    })
     try {
       if (!keyless) checkEndpointAccess(endpoint, context, access)
       const answer = await endpoint.stream({
@@ -106,22 +110,43 @@ export function addStreamingEndpoint(
         headers: request.raw.rawHeaders,
         body,
         reply: written,
+        whileForwarding: (its) => void (check = its),
       })
       const flushing = flushDecisions(context, access)
       if (flushing !== undefined) await flushing
       if (answer !== undefined) sendAnswer(options, reply, answer)
     } catch (error) {
       if (written.begun) {
-        request.fault = error
+        if (written.reason === null) request.fault = error
         written.breakOff()
         return
       }
       await flushDecisionsBeforeError(error, context, access)
       // If the client is gone, there is no recipient for the error.
-      if (!written.gone) throw error
+      if (!written.gone) throw written.reason ?? error
     } finally {
+      ended = true
+      stopChecks()
       body?.dispose()
       request.quota?.handled()
+    }
+
+    /** Leaves the context alone: its use case compares its rights itself. A store that does not answer ends nothing. */
+    async function endIfRevoked(): Promise<void> {
+      if (checking) return
+      checking = true
+      try {
+        const principal = await identify()
+        if (!keyless) checkPermission(endpoint, principal, access)
+        await check(principal)
+      } catch (error) {
+        if (ended || !(error instanceof ServiceError) || error.code === 'store_unavailable') return
+        request.refusal = error
+        body?.fail(error)
+        written.abandon(error)
+      } finally {
+        checking = false
+      }
     }
   }
 
@@ -141,3 +166,10 @@ export function addStreamingEndpoint(
 const HALF_ENCODED = /%(?![0-9a-f]{2})/i
 
 function noCheck(): void {}
+
+interface IdentifiedTarget {
+  readonly targetBelowPath: string
+  /** Whether the request came without an API key, for a proxy that needs none. */
+  readonly keyless: boolean
+  readonly identify: () => Principal | Promise<Principal>
+}

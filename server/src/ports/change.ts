@@ -1,8 +1,10 @@
 /** All changes a store can make, and the conflicts that prevent them. */
+import type { KeyReference } from '../base/access.ts'
 import type { JobChange, JobConflict } from './jobs.ts'
 import type { WrappedTenantKey } from './keyring.ts'
 import type { AuditEvent, ChainPosition, AuditCheckpoint } from './audit-log.ts'
 import type {
+  FoundToken,
   RootKeyCheck,
   SessionAuthorization,
   StoredAnswer,
@@ -51,17 +53,23 @@ export type Change =
       readonly now: number
     }
   /** Removes the token for good, if it is still as it was read and not expired at `now`. */
-  | { readonly kind: 'delete-token'; readonly token: StoredToken; readonly now: number }
+  | { readonly kind: 'delete-token'; readonly token: FoundToken; readonly now: number }
   | { readonly kind: 'open-transaction'; readonly transaction: StoredTransaction }
   /**
    * Makes the commit part of a transaction that is open at `now`: the tokens it inserts, updates or deletes change for others
    * only when the transaction is committed. Its other changes are made at once. A token updated or deleted this way is locked: a
-   * conflict for all other commits, until the transaction ends.
+   * conflict for all other commits, until the transaction ends. The transaction can be committed only while all `keys` work.
    */
-  | { readonly kind: 'enlist'; readonly transactionId: string; readonly now: number }
+  | {
+      readonly kind: 'enlist'
+      readonly transactionId: string
+      readonly keys: readonly KeyReference[]
+      readonly now: number
+    }
   /**
    * Ends an open transaction. It can be committed or rolled back until its end, and expire from then on, as of `now`: exactly one
-   * of the three happens.
+   * of the three happens. It is not committed if a key that enlisted in it was deleted, or its application was deleted or expired
+   * by `now`.
    */
   | {
       readonly kind: 'end-transaction'
@@ -193,6 +201,8 @@ export type Conflict =
   | { readonly kind: 'token-locked' }
   /** A transaction does not exist, has ended, or is past its end; or is not past it and cannot expire. */
   | { readonly kind: 'transaction-not-open' }
+  /** A key that enlisted in a transaction works no more: the transaction cannot be committed. */
+  | { readonly kind: 'transaction-revoked' }
   /** A transaction has updated and deleted as many tokens as it may, or reached another of its limits. */
   | { readonly kind: 'transaction-full' }
   | JobConflict

@@ -13,12 +13,20 @@ export interface ReactorRunner {
   /** Whether a run of the tenant would begin now, or be queued. */
   hasCapacity(tenantId: string): boolean
 
-  /** Runs the code once. Rejects with RunnerUnavailable if it cannot even be started. */
-  run(run: SandboxRun): Promise<ReactorOutcome>
+  /**
+   * Runs the code once. If it does not begin at once, `admit` is called when it could, before anything of the run leaves the
+   * service; a rejection ends the run unstarted, and is the rejection of run().
+   *
+   * Rejects with RunnerUnavailable if it cannot even be started.
+   */
+  run(run: SandboxRun, admit?: Admit): Promise<ReactorOutcome>
 
   /** Stops all runs. */
   close(): Promise<void>
 }
+
+/** Decides whether a run that had to wait may begin. Decision 0080. */
+export type Admit = () => Promise<void>
 
 export const REACTOR_LEVELS = ['jail', 'hardened', 'portable'] as const
 export type ReactorLevel = (typeof REACTOR_LEVELS)[number]

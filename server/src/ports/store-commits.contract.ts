@@ -114,7 +114,7 @@ export function commitContract(name: string, open: Open): void {
 
 /** Changes that cannot be made after everything(1), by the conflict. Conflicts with a transaction have a suite of their own. */
 const CONFLICTING: Record<
-  Exclude<Conflict['kind'], 'token-locked' | 'transaction-full'>,
+  Exclude<Conflict['kind'], 'token-locked' | 'transaction-full' | 'transaction-revoked'>,
   Change
 > = {
   installed: { kind: 'install', rootKey: { id: 'another', check: bytes(1) } },
@@ -132,7 +132,7 @@ const CONFLICTING: Record<
   absent: { kind: 'delete-application', id: uuid(2) },
   'keys-changed': { kind: 'insert-tenant-key', key: KEYS[1]! },
   'token-changed': { kind: 'delete-token', token: token(1, { revision: 1 }), now: NOW },
-  'transaction-not-open': { kind: 'enlist', transactionId: uuid(2), now: NOW },
+  'transaction-not-open': { kind: 'enlist', transactionId: uuid(2), keys: [], now: NOW },
 }
 
 /** Changes that do not conflict with everything(1). */

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import {
   ENVELOPE_BYTES_AT_ONCE,
+  INLINE_DATA_BYTES_MAX,
   MiB,
   PENDING_BYTES_MAX,
   PENDING_LIGHT_BYTES_MAX,
-  SHOWN_DATA_BYTES_MAX,
 } from '../base/limits.ts'
 import type { Conflict } from './change.ts'
 import type { Envelopes, Store } from './store.ts'
-import type { EnvelopeCursor, StoredToken } from './stored.ts'
+import type { EnvelopeCursor, FoundToken, StoredToken } from './stored.ts'
 import { ANY_TOKEN, type TokenCondition } from './token-query.ts'
 import { TooMuchData } from './too-much-data.ts'
 import {
@@ -80,16 +80,76 @@ export function dataContract(name: string, open: Open): void {
       assert.equal((await find(2, uuid(7)))[0]!.data.length, 10)
     })
 
-    test('findByFingerprint() reads as much data as it may, and no byte more', async (t) => {
+    test('what is looked up, by id, by fingerprint or in a list, has its data only if that is short', async (t) => {
       const store = await opened(t, open)
-      const duplicate = { ...sized(1, 100), fingerprint: 'f' }
-      await succeed(store, TENANT, [begin(7), insert(duplicate)])
+      const short = { ...sized(1, INLINE_DATA_BYTES_MAX), fingerprint: 'f 1' }
+      const long = { ...sized(2, INLINE_DATA_BYTES_MAX + 1), fingerprint: 'f 2' }
+      const bare = { ...long, data: null }
+      await succeed(store, TENANT, [begin(7), insert(short, long)])
+      const [one, two] = [uuid(1), uuid(2)]
       for (const within of [undefined, uuid(7)]) {
-        const find = (most: number): Promise<StoredToken | null> =>
-          store.tokens.findByFingerprint(TENANT, 'card', 'f', NOW, within, most)
-        assert.deepEqual(await find(100), duplicate)
-        await assert.rejects(find(99), TooMuchData)
+        assert.deepEqual(await store.tokens.lookUp(TENANT, [one], within), [short])
+        assert.deepEqual(await store.tokens.lookUp(TENANT, [two], within), [bare])
+        const both = await store.tokens.lookUp(TENANT, [two, 'none', one, two], within)
+        assert.deepEqual(
+          both.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+          [short, bare],
+        )
+        assert.deepEqual(await store.tokens.lookUp(TENANT, [], within), [])
+        assert.deepEqual(await store.tokens.lookUp(OTHER, [one, two], within), [])
+        const duplicates = ['f 1', 'f 2'].map((it) =>
+          store.tokens.findByFingerprint(TENANT, 'card', it, NOW, within),
+        )
+        assert.deepEqual(await Promise.all(duplicates), [short, bare])
       }
+      for (const where of [ANY_TOKEN, BY_METADATA, BY_TYPE]) {
+        for (const read of pagesOf(store, where)) assert.deepEqual(await read(2), [bare, short])
+      }
+    })
+
+    test('who looks a token up while others read its data gets none of it', async (t) => {
+      const store = await opened(t, open)
+      const long = sized(1, INLINE_DATA_BYTES_MAX + 1)
+      await succeed(store, TENANT, [insert(long)])
+      const ids = [long.id]
+      const asked = [
+        store.tokens.find(TENANT, ids),
+        store.tokens.lookUp(TENANT, ids),
+        store.tokens.find(TENANT, ids, undefined, long.data.length),
+      ]
+      assert.deepEqual(await Promise.all(asked), [[long], [{ ...long, data: null }], [long]])
+    })
+
+    test('lookUp() sees the data that a transaction gave a token', async (t) => {
+      const store = await opened(t, open)
+      const [short, long] = [sized(1, 10), sized(2, 10_000)]
+      await succeed(store, TENANT, [begin(7), insert(short, long)])
+      const changes = [update(short, { data: filled(10_000) }), update(long, { data: filled(10) })]
+      for (const it of changes) await succeed(store, TENANT, [enlist(7), it])
+      const lengths = async (within?: string): Promise<unknown[]> => {
+        const found = await store.tokens.lookUp(TENANT, [uuid(1), uuid(2)], within)
+        const sorted = found.toSorted((a, b) => (a.id < b.id ? -1 : 1))
+        return sorted.map((it) => [it.revision, it.data?.length])
+      }
+      assert.deepEqual(await lengths(), [
+        [0, 10],
+        [0, undefined],
+      ])
+      assert.deepEqual(await lengths(uuid(7)), [
+        [1, undefined],
+        [1, 10],
+      ])
+    })
+
+    test('a token that was looked up without its data can be deleted', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, TENANT, [begin(7), insert(sized(1, 10_000), sized(2, 10_000))])
+      const found = await store.tokens.lookUp(TENANT, [uuid(1), uuid(2)])
+      await succeed(store, TENANT, [remove(found.find((it) => it.id === uuid(1))!)])
+      await succeed(store, TENANT, [enlist(7), remove(found.find((it) => it.id === uuid(2))!)])
+      assert.deepEqual(await store.tokens.known(TENANT, [uuid(1), uuid(2)]), [uuid(2)])
+      await succeed(store, TENANT, [end(7, 'committed')])
+      assert.deepEqual(await store.tokens.known(TENANT, [uuid(1), uuid(2)]), [])
     })
 
     test('known() names what find() would find, however much data it has', async (t) => {
@@ -112,18 +172,15 @@ export function dataContract(name: string, open: Open): void {
       assert.deepEqual(await known(TENANT), [...range(2, 6).map(uuid), 'an alias'])
     })
 
-    test('no page has more data than is shown at once, and what has as much is a page', async (t) => {
+    test('a page is a page, however much data its tokens have', async (t) => {
       const store = await opened(t, open)
-      const part = SHOWN_DATA_BYTES_MAX / 4
-      for (const n of range(1, 6)) await succeed(store, TENANT, [insert(sized(n, part))])
+      for (const n of range(1, 6)) await succeed(store, TENANT, [insert(sized(n, 8 * MiB))])
       for (const where of [ANY_TOKEN, BY_METADATA, BY_TYPE]) {
-        const pages = pagesOf(store, where)
-        for (const read of pages) {
+        for (const read of pagesOf(store, where)) {
           assert.deepEqual(
-            (await read(4)).map((it) => it.id),
-            [5, 4, 3, 2].map(uuid),
+            (await read(5)).map((it) => [it.id, it.data]),
+            [5, 4, 3, 2, 1].map((n) => [uuid(n), null]),
           )
-          await assert.rejects(read(5), TooMuchData)
         }
       }
     })
@@ -189,7 +246,7 @@ const BY_TYPE: TokenCondition = { kind: 'type', type: 'card' }
 function pagesOf(
   { tokens }: Store,
   where: TokenCondition,
-): ((size: number) => Promise<readonly StoredToken[]>)[] {
+): ((size: number) => Promise<readonly FoundToken[]>)[] {
   const query = { where, within: null, now: NOW }
   return [
     async (size) => (await tokens.list(TENANT, query, { page: 1, size })).items,

@@ -1,6 +1,8 @@
 /** Helpers that the parts of the store contract share: numbered entities and changes of them. */
+import { DEFAULT_TENANT_SETTINGS } from '../base/access.ts'
 import assert from 'node:assert/strict'
 import { after, type TestContext } from 'node:test'
+import type { KeyReference } from '../base/access.ts'
 import { IDEMPOTENCY_LIFETIME_MS } from '../base/limits.ts'
 import type { StoredJob } from './jobs.ts'
 import type { WrappedTenantKey } from './keyring.ts'
@@ -14,6 +16,7 @@ import type {
   StoredProxy,
   StoredReactor,
   StoredTenant,
+  FoundToken,
   StoredToken,
   StoredTransaction,
 } from './stored.ts'
@@ -107,7 +110,7 @@ export function update(
   return { kind: 'update-token', token, unlessDuplicate, now }
 }
 
-export function remove(token: StoredToken, now = NOW): Change {
+export function remove(token: FoundToken, now = NOW): Change {
   return { kind: 'delete-token', token, now }
 }
 
@@ -128,9 +131,9 @@ export function begin(n: number): Change {
   return { kind: 'open-transaction', transaction: transaction(n) }
 }
 
-/** Makes a commit part of the transaction `n`. */
-export function enlist(n: number, now = NOW): Change {
-  return { kind: 'enlist', transactionId: uuid(n), now }
+/** Makes a commit part of the transaction `n`, written with `keys`. */
+export function enlist(n: number, now = NOW, keys: readonly KeyReference[] = []): Change {
+  return { kind: 'enlist', transactionId: uuid(n), keys, now }
 }
 
 export function end(n: number, as: 'committed' | 'rolled_back' | 'expired', now = NOW): Change {
@@ -154,7 +157,7 @@ export function tenant(n: number): StoredTenant {
     id: uuid(n),
     name: `tenant ${n}`,
     plan: 'enterprise',
-    settings: { fingerprintTokens: true, deduplicateTokens: false },
+    settings: { ...DEFAULT_TENANT_SETTINGS, fingerprintTokens: true },
     createdBy: 'init',
     createdAt: NOW,
     modifiedBy: null,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as fc from '../../test/kit/fast-check.ts'
 import type { Store } from './store.ts'
-import type { StoredToken } from './stored.ts'
+import type { FoundToken } from './stored.ts'
 import { ANY_TOKEN, type TokenCondition, type TokenQuery } from './token-query.ts'
 import {
   NOW,
@@ -321,8 +321,8 @@ async function inStretches(
   tenantId: string,
   asked: TokenQuery,
   size: number,
-): Promise<StoredToken[]> {
-  const all: StoredToken[] = []
+): Promise<FoundToken[]> {
+  const all: FoundToken[] = []
   for (;;) {
     const after = all.at(-1)?.internalId ?? null
     const more = await store.tokens.listAfter(tenantId, asked, { after, size })
@@ -332,7 +332,7 @@ async function inStretches(
   }
 }
 
-function numbersOf(tokens: readonly StoredToken[]): number[] {
+function numbersOf(tokens: readonly FoundToken[]): number[] {
   return tokens.map((it) => Number.parseInt(it.internalId.slice(-12), 16) - 1)
 }
 
@@ -393,14 +393,14 @@ const { condition: anyCondition } = fc.letrec<{ condition: TokenCondition }>((ti
 }))
 
 /** The meaning of a query, implemented independently of any store. */
-function isRight(it: StoredToken, { where, within, now }: TokenQuery): boolean {
+function isRight(it: FoundToken, { where, within, now }: TokenQuery): boolean {
   const live = it.expiresAt === null || it.expiresAt > now
   const seen =
     within === null || it.containers.some((own) => within.some((path) => own.startsWith(path)))
   return live && seen && holds(where, it)
 }
 
-function holds(where: TokenCondition, it: StoredToken): boolean {
+function holds(where: TokenCondition, it: FoundToken): boolean {
   if (where.kind === 'all') return !where.of.some((part) => !holds(part, it))
   if (where.kind === 'any') return where.of.some((part) => holds(part, it))
   if (where.kind === 'not') return !holds(where.of, it)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { WrappedTenantKey } from './keyring.ts'
 import type { Change } from './change.ts'
-import type { StoredNotice } from './stored.ts'
+import type { StoredNotice, StoredTenant } from './stored.ts'
 import {
   KEYS,
   NOW,
@@ -36,10 +36,10 @@ export function tenantContract(name: string, open: Open): void {
       const store = await opened(t, open)
       await succeed(store, TENANT, [{ kind: 'insert-tenant', tenant: tenant(1), keys: KEYS }])
       assert.deepEqual(await store.tenants.find(uuid(1)), tenant(1))
-      assert.deepEqual(await store.tenants.findByName('tenant 1'), tenant(1))
+      assert.deepEqual(await store.tenants.named('tenant 1'), [tenant(1)])
       assert.deepEqual(byVersion(await store.tenants.keys(uuid(1))), KEYS)
       assert.equal(await store.tenants.find(uuid(2)), null)
-      assert.equal(await store.tenants.findByName('Tenant 1'), null)
+      assert.deepEqual(await store.tenants.named('Tenant 1'), [])
       assert.deepEqual(await store.tenants.keys(uuid(2)), [])
     })
 
@@ -86,7 +86,12 @@ export function tenantContract(name: string, open: Open): void {
       const updated = {
         ...tenant(1),
         name: 'é \u{1F511}',
-        settings: { fingerprintTokens: false, deduplicateTokens: true },
+        settings: {
+          fingerprintTokens: false,
+          deduplicateTokens: true,
+          deduplicatePublic: true,
+          deduplicateUnreadable: false,
+        },
         modifiedBy: uuid(9),
         modifiedAt: NOW + 1,
       }
@@ -97,17 +102,32 @@ export function tenantContract(name: string, open: Open): void {
       assert.deepEqual(holder?.tenant, updated)
     })
 
-    test('a tenant cannot take the name of another, and may keep its own', async (t) => {
+    test('a tenant may be renamed to the name of another, which no new tenant may take', async (t) => {
       const store = await opened(t, open)
       await succeed(store, uuid(1), everything(1))
       await succeed(store, uuid(2), everything(2).slice(1))
-      const renamed = (name: string): Change => {
-        return { kind: 'update-tenant', tenant: { ...tenant(1), name } }
+      const renamed: StoredTenant = { ...tenant(1), name: 'tenant 2' }
+      await succeed(store, uuid(1), [{ kind: 'update-tenant', tenant: renamed }])
+      assert.deepEqual(await store.tenants.find(uuid(1)), renamed)
+      const named = await store.tenants.named('tenant 2')
+      assert.deepEqual(
+        named.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+        [renamed, tenant(2)],
+      )
+      const late: Change = {
+        kind: 'insert-tenant',
+        tenant: { ...tenant(3), name: 'tenant 2' },
+        keys: KEYS,
       }
-      const taken = { kind: 'tenant-taken' }
-      assert.deepEqual(await store.commit(uuid(1), [renamed('tenant 2')]), taken)
-      assert.deepEqual(await store.tenants.find(uuid(1)), tenant(1))
-      await succeed(store, uuid(1), [renamed('tenant 1')])
+      assert.deepEqual(await store.commit(uuid(3), [late]), { kind: 'tenant-taken' })
+      // The name that it had is free again.
+      const next: Change = {
+        kind: 'insert-tenant',
+        tenant: { ...tenant(3), name: 'tenant 1' },
+        keys: KEYS,
+      }
+      await succeed(store, uuid(3), [next])
+      await succeed(store, uuid(3), [{ kind: 'delete-tenant', at: NOW }])
       const absent = { ...tenant(3), name: 'tenant 3' }
       const change: Change = { kind: 'update-tenant', tenant: absent }
       assert.deepEqual(await store.commit(uuid(3), [change]), { kind: 'absent' })

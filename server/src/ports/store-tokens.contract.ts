@@ -8,6 +8,7 @@ import {
   NOW,
   OTHER,
   TENANT,
+  begin,
   byInternalId,
   idsFound,
   insert,
@@ -202,6 +203,49 @@ export function tokenContract(name: string, open: Open): void {
       assert.equal(await found(NOW, 'bank'), uuid(2))
       assert.equal(await found(NOW, 'token'), undefined)
       assert.equal(await store.tokens.findByFingerprint(TENANT, 'card', 'g', NOW), null)
+    })
+
+    test('findByFingerprint() returns the oldest in or below one of the containers', async (t) => {
+      const store = await opened(t, open)
+      const f = { fingerprint: 'f' }
+      await succeed(store, TENANT, [
+        insert(
+          token(1, { ...f, containers: ['/a/'] }),
+          token(2, { ...f, containers: ['/b/', '/a/b/'] }),
+          token(3, { ...f, containers: ['/b/c/'] }),
+          token(4, { ...f, containers: ['/bc/'] }),
+        ),
+        begin(7),
+      ])
+      for (const within of [undefined, uuid(7)]) {
+        const found = async (...containers: string[]) =>
+          (await store.tokens.findByFingerprint(TENANT, 'card', 'f', NOW, within, containers))?.id
+        assert.equal(await found('/'), uuid(1))
+        assert.equal(await found('/a/b/'), uuid(2))
+        assert.equal(await found('/x/', '/b/'), uuid(2))
+        assert.equal(await found('/b/c/'), uuid(3))
+        assert.equal(await found('/bc/', '/b/c/d/'), uuid(4))
+        assert.equal(await found('/b/c/d/'), undefined)
+        assert.equal(await found(), undefined)
+      }
+    })
+
+    test('knownByFingerprint() names the oldest, however much data it has', async (t) => {
+      const store = await opened(t, open)
+      const data = new Uint8Array(10_000)
+      await succeed(store, TENANT, [
+        insert(
+          token(1, { fingerprint: 'f', id: 'an alias', data }),
+          token(2, { fingerprint: 'f' }),
+        ),
+        begin(7),
+      ])
+      for (const within of [undefined, uuid(7)]) {
+        const known = (fingerprint: string) =>
+          store.tokens.knownByFingerprint(TENANT, 'card', fingerprint, NOW, within)
+        assert.equal(await known('f'), uuid(1))
+        assert.equal(await known('g'), null)
+      }
     })
 
     test('commits of any tokens agree with a model of ten lines', async (t) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Store } from './store.ts'
-import type { StoredToken } from './stored.ts'
+import type { FoundToken } from './stored.ts'
 import { ANY_TOKEN, type TokenQuery } from './token-query.ts'
 import {
   NOW,
@@ -143,8 +143,8 @@ async function agree(store: Store, now: number, count: number, tenantId = TENANT
   )
 }
 
-async function walk(store: Store, tenantId: string, query: TokenQuery): Promise<StoredToken[]> {
-  const found: StoredToken[] = []
+async function walk(store: Store, tenantId: string, query: TokenQuery): Promise<FoundToken[]> {
+  const found: FoundToken[] = []
   for (;;) {
     const after = found.at(-1)?.internalId ?? null
     const next = await store.tokens.listAfter(tenantId, query, { after, size: 100 })

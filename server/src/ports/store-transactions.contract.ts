@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { PENDING_MAX } from '../base/limits.ts'
 import type { Change } from './change.ts'
 import type { Store } from './store.ts'
-import type { StoredToken } from './stored.ts'
+import type { FoundToken, StoredToken } from './stored.ts'
 import {
   NOW,
   OTHER,
@@ -178,6 +178,21 @@ export function transactionContract(name: string, open: Open): void {
       assert.deepEqual(await store.tokens.find(TENANT, ids, uuid(7)), [change.token, three])
       assert.equal(await duplicateOf(store, 'f', uuid(7)), null)
       assert.deepEqual(await duplicateOf(store, 'g', uuid(7)), change.token)
+      for (const [path, found] of [
+        [change.token.containers[0]!, change.token],
+        ['/elsewhere/', null],
+      ] as const) {
+        const { tokens } = store
+        const inPath = [path]
+        assert.deepEqual(
+          await tokens.findByFingerprint(TENANT, 'card', 'g', NOW, uuid(7), inPath),
+          found,
+        )
+      }
+      assert.equal(
+        await store.tokens.knownByFingerprint(TENANT, 'card', 'g', NOW, uuid(7)),
+        change.token.internalId,
+      )
       await succeed(store, TENANT, [end(7, 'committed')])
       assert.deepEqual(await store.tokens.find(TENANT, ids), [change.token, three])
       assert.deepEqual(await duplicateOf(store, 'g'), change.token)
@@ -411,7 +426,7 @@ async function duplicateOf(
   store: Store,
   fingerprint: string,
   within?: string,
-): Promise<StoredToken | null> {
+): Promise<FoundToken | null> {
   return await store.tokens.findByFingerprint(TENANT, 'card', fingerprint, NOW, within)
 }
 

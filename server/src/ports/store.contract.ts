@@ -16,6 +16,7 @@ import { tenantContract } from './store-tenants.contract.ts'
 import { tokenChangeContract } from './store-token-changes.contract.ts'
 import { tokenContract } from './store-tokens.contract.ts'
 import { totalsContract } from './store-totals.contract.ts'
+import { transactionKeyContract } from './store-transaction-keys.contract.ts'
 import { transactionContract } from './store-transactions.contract.ts'
 import { usageContract } from './store-usage.contract.ts'
 
@@ -36,6 +37,7 @@ export function storeContract(name: string, open: Open, reuse: () => Open = () =
   answerContract(name, reuse())
   tokenChangeContract(name, reuse())
   transactionContract(name, open)
+  transactionKeyContract(name, open)
   sweepContract(name, reuse())
   auditLogContract(name, open)
   sessionContract(name, reuse())

@@ -6,6 +6,7 @@ import type { ChainPosition, AuditCheckpoint, StoredAuditEvent } from './audit-l
 import type {
   DeletedTenant,
   EnvelopeCursor,
+  FoundToken,
   KeyHolder,
   ProxyHolder,
   RootKeyCheck,
@@ -73,8 +74,8 @@ export interface Store {
 
 export interface TenantReader {
   find(tenantId: string): Promise<StoredTenant | null>
-  /** Names are unique over all tenants; used on set-up only. */
-  findByName(name: string): Promise<StoredTenant | null>
+  /** The tenants with this name: a new tenant's is unique, but a tenant may be renamed to any. For the operator's commands. */
+  named(name: string): Promise<StoredTenant[]>
   /** Of every tenant; for the operator's commands. */
   ids(): Promise<string[]>
   /** The number of tenants; used on set-up only. */
@@ -122,12 +123,17 @@ export interface SessionReader {
 /**
  * With `within`, the id of an open transaction, tokens are seen as its commit would leave them.
  *
- * No result has more than SHOWN_DATA_BYTES_MAX of encrypted data, of all its tokens together; some methods take a lower limit,
- * `bytesMax`. A call beyond it rejects with TooMuchData, and reads little more than that: a caller that names a hundred tokens
- * must not fill memory.
+ * Most methods return tokens for authorization: data longer than INLINE_DATA_BYTES_MAX is null, and is not read, so that neither
+ * the result nor the work depends on it. Only find() returns long data, for tokens whose use is authorized: decision 0078.
  */
 export interface TokenReader {
   /** The existing tokens, each once, in any order, expired ones included. Unknown ids are left out. */
+  lookUp(tenantId: string, ids: readonly string[], within?: string): Promise<FoundToken[]>
+
+  /**
+   * Like lookUp(), with all data: at most `bytesMax` of it in total, at most SHOWN_DATA_BYTES_MAX. Beyond that it rejects with
+   * TooMuchData, and reads little more than that: a caller that names a hundred tokens must not fill memory.
+   */
   find(
     tenantId: string,
     ids: readonly string[],
@@ -138,25 +144,37 @@ export interface TokenReader {
   /** The `ids` that find() would find, however much data they have: none of it is read. */
   known(tenantId: string, ids: readonly string[], within?: string): Promise<string[]>
 
-  /** The oldest token of this type and fingerprint that is not expired at `now`, or null. */
+  /**
+   * The oldest token of this type and fingerprint that is not expired at `now`, or null. With `containers`, only tokens with a
+   * container that is one of these or lies below it.
+   */
   findByFingerprint(
     tenantId: string,
     type: string,
     fingerprint: string,
     now: number,
     within?: string,
-    bytesMax?: number,
-  ): Promise<StoredToken | null>
+    containers?: readonly string[],
+  ): Promise<FoundToken | null>
+
+  /** The internal id of the token that findByFingerprint() would find anywhere. None of its data is read. */
+  knownByFingerprint(
+    tenantId: string,
+    type: string,
+    fingerprint: string,
+    now: number,
+    within?: string,
+  ): Promise<string | null>
 
   /**
    * One page of the tokens that match `query`, by internal id, newest first; `total` counts all of them.
    *
    * Broad queries run in chunks, and other work runs in between.
    */
-  list(tenantId: string, query: TokenQuery, page: PageRequest): Promise<Page<StoredToken>>
+  list(tenantId: string, query: TokenQuery, page: PageRequest): Promise<Page<FoundToken>>
 
   /** The next tokens in the same order, without counting the rest. */
-  listAfter(tenantId: string, query: TokenQuery, stretch: TokenStretch): Promise<StoredToken[]>
+  listAfter(tenantId: string, query: TokenQuery, stretch: TokenStretch): Promise<FoundToken[]>
 
   /**
    * Counts the visible tokens that are not expired at `now`, by type, in alphabetical order of types; `active` are those created

@@ -172,6 +172,11 @@ export interface StoredToken {
   readonly uncommitted: boolean
 }
 
+/** A token before its use is authorized: its data is null unless it is short, so that long data is not read. */
+export interface FoundToken extends Omit<StoredToken, 'data'> {
+  readonly data: Uint8Array | null
+}
+
 export type TransactionState = 'open' | 'committed' | 'rolled_back' | 'expired'
 
 export interface StoredTransaction {

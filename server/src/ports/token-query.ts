@@ -41,6 +41,14 @@ export type TokenCondition =
       readonly to: number | null
     }
 
+/** What duplicates have in common, and where one is looked for. */
+export interface DuplicateQuery {
+  readonly type: string
+  readonly fingerprint: string
+  /** Only tokens with a container that is one of these or lies below it; undefined for all tokens. */
+  readonly containers?: readonly string[] | undefined
+}
+
 /** Holds for every token. */
 export const ANY_TOKEN: TokenCondition = { kind: 'all', of: [] }
 

@@ -1,4 +1,5 @@
-import { SHOWN_DATA_BYTES_MAX } from '../base/limits.ts'
+import { INLINE_DATA_BYTES_MAX, SHOWN_DATA_BYTES_MAX } from '../base/limits.ts'
+import type { FoundToken, StoredToken } from './stored.ts'
 
 /** The requested tokens have more data, together, than the call allows. */
 export class TooMuchData extends Error {
@@ -21,18 +22,24 @@ export class DataCount {
   }
 
   /** Counts one more. Throws TooMuchData; also for null, which stands for data that was too long to be read. */
-  add(data: unknown): void {
-    if (!(data instanceof Uint8Array) || data.length > this.#left) throw new TooMuchData()
+  add(data: Uint8Array | null): void {
+    if (data === null || data.length > this.#left) throw new TooMuchData()
     this.#left -= data.length
   }
 
   /** Returns `tokens`, each counted, and reads no further than necessary. */
-  gather<Token extends { readonly data?: unknown }>(tokens: Iterable<Token>): Token[] {
-    const gathered: Token[] = []
+  gather(tokens: Iterable<FoundToken>): StoredToken[] {
+    const gathered: StoredToken[] = []
     for (const it of tokens) {
       this.add(it.data)
-      gathered.push(it)
+      gathered.push(it as StoredToken)
     }
     return gathered
   }
+}
+
+/** Returns the token as a look-up does, without long data: for stores that have read it already. */
+export function withoutLongData(token: FoundToken): FoundToken {
+  const { data } = token
+  return data === null || data.length <= INLINE_DATA_BYTES_MAX ? token : { ...token, data: null }
 }

@@ -149,6 +149,16 @@ export const VAULT_TABLES = {
     columns: { ...OWN, state: 'text', ...MADE, expires_at: 'number', unswept: 'flag' },
     key: ['tenant', 'id'],
   },
+  transaction_keys: {
+    columns: {
+      tenant: 'id',
+      transaction_id: 'id',
+      application: 'id',
+      /** All zero for the application itself, whatever keys it has. */
+      application_key: 'id',
+    },
+    key: ['tenant', 'transaction_id', 'application', 'application_key'],
+  },
   tokens: {
     columns: {
       tenant: 'id',

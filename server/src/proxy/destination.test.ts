@@ -127,6 +127,10 @@ test('joinDestination() stays at the host and below the path of its base, whatev
           ';',
           '%e9',
           '%ff',
+          '%c0',
+          '%ae',
+          '%ef%bc%8e',
+          '%u2215',
         ),
         {
           maxLength: 12,

@@ -1,38 +1,66 @@
-import type { Grant } from '../access/authorize.ts'
 import type { RequestContext } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { LARGE_BYTES_MIN, PROXY_TOKENS_MAX, YIELD_AFTER_MS } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { joinTickBatch } from '../http/tick-batching.ts'
-import { idsOf, refuseUnknown } from '../tokens/token-references.ts'
+import { isLive } from '../tokens/find-live.ts'
+import { grantReferenced, idsOf, refuseUnknown } from '../tokens/token-references.ts'
 import { bytesOf, renderWithinBudget, ReadBudget } from '../tokens/read-budget.ts'
+import { readGranted, type GrantedTokens } from '../tokens/read-granted.ts'
 import { showGranted } from '../tokens/shown-tokens.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { StoredToken } from '../ports/stored.ts'
+import type { FoundToken } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
 import type { BodyExpressions } from './bodies/body-expressions.ts'
 
+/** When tokens are used, and the host that their data is sent to. */
+interface ReferencedUse {
+  readonly now: number
+  readonly destination: string
+}
+
 /**
- * Returns the tokens referenced in `body`: all read at once, each once.
+ * Returns the tokens referenced in `body`, each once, without long data: all found at once.
  *
- * Throws `detokenize_tokens_max`, `detokenize_tokens_unknown` for tokens that are absent, expired, not committed or another
- * tenant's, and what ReadBudget throws.
+ * Throws `detokenize_tokens_max`, and `detokenize_tokens_unknown` for tokens that are absent, expired, not committed or another
+ * tenant's.
  */
 export async function findReferenced(
   world: Pick<World, 'store'>,
   context: RequestContext,
   { locations, references }: BodyExpressions,
-  now: number,
-): Promise<StoredToken[]> {
+  { now, destination }: ReferencedUse,
+): Promise<FoundToken[]> {
   const ids = idsOf(references)
   if (ids.length === 0) return []
   if (ids.length > PROXY_TOKENS_MAX) throw new ServiceError('detokenize_tokens_max')
-  const found = await new ReadBudget(context, true).read((bytesMax) =>
-    world.store.tokens.find(context.tenantId, ids, undefined, bytesMax),
-  )
-  const live = found.filter((it) => it.expiresAt === null || it.expiresAt > now)
-  if (live.length < ids.length) refuseUnknown(locations, new Set(live.map((it) => it.id)))
+  const found = await world.store.tokens.lookUp(context.tenantId, ids)
+  const live = found.filter((it) => isLive(it, now))
+  if (live.length < ids.length) {
+    refuseUnknown(context, 'proxy:invoke', { locations, tokens: live }, destination)
+  }
   return live
+}
+
+/**
+ * Returns the tokens that findReferenced() finds, with the data that the caller may use of them; `destination` as in
+ * authorize().
+ *
+ * Throws what findReferenced() and grantReferenced() throw, `answer_too_large` and `tenant_busy`.
+ */
+export async function readReferenced(
+  world: Pick<World, 'store'>,
+  context: RequestContext,
+  body: BodyExpressions,
+  use: ReferencedUse,
+): Promise<GrantedTokens> {
+  const { locations } = body
+  return await readGranted(world, context, {
+    find: async () => ({ tokens: await findReferenced(world, context, body, use) }),
+    authorize: (tokens) =>
+      grantReferenced(context, 'proxy:invoke', { locations, tokens }, use.destination),
+    budget: new ReadBudget(context, { sends: true }),
+  })
 }
 
 /**
@@ -45,15 +73,7 @@ export async function detokenizeBody(
   world: Pick<World, 'clock' | 'random' | 'keyring'>,
   context: RequestContext,
   body: BodyExpressions,
-  {
-    tokens,
-    ...more
-  }: {
-    readonly tokens: readonly StoredToken[]
-    readonly grants: readonly Grant[]
-    readonly now: number
-    readonly privacyShown: boolean
-  },
+  { tokens, ...more }: GrantedTokens & { readonly now: number; readonly privacyShown: boolean },
 ): Promise<Buffer> {
   // The audit event begun just before is written in the meantime.
   await joinTickBatch(world.clock)

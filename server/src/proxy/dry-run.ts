@@ -4,7 +4,7 @@ import { TRANSFORMS, type RequestContext, type Decision } from '../base/access.t
 import type { Json, JsonObject } from '../base/json.ts'
 import { grantReferenced, type ExpressionLocation } from '../tokens/token-references.ts'
 import type { Route } from '../ports/egress.ts'
-import type { StoredToken } from '../ports/stored.ts'
+import type { FoundToken } from '../ports/stored.ts'
 import type { BodyExpressions } from './bodies/body-expressions.ts'
 
 export interface DryRunRequest {
@@ -16,7 +16,7 @@ export interface DryRunRequest {
   readonly headers: readonly string[]
   /** Null for a body that is not inspected, and for none. */
   readonly body: BodyExpressions | null
-  readonly tokens: readonly StoredToken[]
+  readonly tokens: readonly FoundToken[]
 }
 
 export const dryRunSchema = z
@@ -90,10 +90,23 @@ export function markDryRun(
   }
 }
 
+/** Runs `work`, and marks what it decides. */
+export async function asDryRun<Result>(
+  context: RequestContext,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const first = context.decisions.length
+  try {
+    return await work()
+  } finally {
+    markDryRun(context, first, { transform: 'redact' })
+  }
+}
+
 function usesOf(
   context: RequestContext,
   locations: readonly ExpressionLocation[],
-  tokens: readonly StoredToken[],
+  tokens: readonly FoundToken[],
   host: string,
 ): JsonObject[] {
   const first = context.decisions.length
@@ -106,7 +119,7 @@ function usesOf(
 }
 
 /** Rules are given by priority; 0 stands for the application's own permissions. */
-function renderUse({ id, containers }: StoredToken, { by, transform }: Decision): JsonObject {
+function renderUse({ id, containers }: FoundToken, { by, transform }: Decision): JsonObject {
   return { id, containers: [...containers], rules: [...by], transform: transform as Json }
 }
 

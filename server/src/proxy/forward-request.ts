@@ -1,18 +1,18 @@
 import { commit } from '../access/commit.ts'
+import { isListed } from '../access/destinations.ts'
 import { refusalOfEgress } from '../access/egress-refusals.ts'
 import type { RequestContext } from '../base/access.ts'
 import { hostOf } from '../base/absolute-url.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
 import type { StreamingRequest } from '../http/streaming-endpoint.ts'
-import { grantReferenced } from '../tokens/token-references.ts'
 import type { TokenSettings } from '../tokens/token-settings.ts'
 import { EgressFailure, EgressRefusal, type OutboundRequest, type Route } from '../ports/egress.ts'
 import type { World } from '../ports/world.ts'
 import { findBodyExpressions } from './bodies/body-expressions.ts'
 import { authorizeProxyInvocation, isAnonymous } from './configured/authorize-proxy-invocation.ts'
-import { detokenizeBody, findReferenced } from './detokenize-body.ts'
-import { markDryRun, describeDryRun } from './dry-run.ts'
+import { detokenizeBody, findReferenced, readReferenced } from './detokenize-body.ts'
+import { asDryRun, describeDryRun, markDryRun } from './dry-run.ts'
 import { exchange } from './exchange.ts'
 import type { ProxySettings } from './proxy-settings.ts'
 import { bufferBody, type OutboundBody } from './request-body.ts'
@@ -41,12 +41,8 @@ export async function forwardRequest(
   const { method } = incoming
   const options = parseProxyOptions(incoming.headers, context.plan)
   const { headers, accepted } = outboundHeaders(incoming.headers, options, context.traceId)
-  const { url, shown, proxy } = await resolveTarget(
-    world,
-    context,
-    options,
-    incoming.targetBelowPath,
-  )
+  const resolve = () => resolveTarget(world, context, options, incoming.targetBelowPath)
+  const { url, shown, proxy } = await resolve()
   const destination = hostOf(url)
   const anonymous = proxy !== null && isAnonymous(context, proxy)
   // A dry run reveals the destination, which anonymous callers may not know.
@@ -55,23 +51,37 @@ export async function forwardRequest(
     authorizeProxyInvocation(context, destination, proxy)
     if (options.dryRun) markDryRun(context, context.decisions.length - 1)
   }
-  const route = await vet(
-    world,
-    context,
-    url,
-    anonymous ? proxy.id : context.tenantId,
-    authorizeInvocation,
-  )
-  authorizeInvocation()
+  const admit = async (): Promise<Route> => {
+    const owner = anonymous ? proxy.id : context.tenantId
+    const route = await vet(world, context, url, owner, authorizeInvocation)
+    authorizeInvocation()
+    return route
+  }
+  let route = await admit()
 
   const outbound = await bufferBody(incoming.body, incoming.headers, !anonymous)
+  // The client may have held its body back. Nothing is granted to a key that was revoked or narrowed meanwhile, nor sent where a
+  // proxy pointed before.
+  const waited = incoming.body?.whole === null
+  if ((waited || !anonymous) && (await context.reauthenticate?.()) === true) route = await admit()
+  const refuseMoved = async (): Promise<void> => {
+    if (proxy === null) return
+    const target = await resolve()
+    if (target.url.href !== url.href) throw new ServiceError('rights_changed')
+  }
+  if (waited) await refuseMoved()
+  incoming.whileForwarding(async ({ destinations }) => {
+    if (!isListed(url, destinations)) throw refusalOfEgress(new EgressRefusal('unlisted'))
+    await refuseMoved()
+  })
   const now = world.clock.now()
   const expressions =
     outbound.kind === 'whole' ? findBodyExpressions(outbound.bytes, outbound.contentType) : null
-  const tokens = expressions === null ? [] : await findReferenced(world, context, expressions, now)
   const unread = expressions?.unread ?? ('unread' in outbound && outbound.unread)
   const marks = unread ? { 'bt-proxy-expressions': 'unread' } : {}
   if (options.dryRun) {
+    const find = () => findReferenced(world, context, expressions!, { now, destination })
+    const tokens = expressions === null ? [] : await asDryRun(context, find)
     const dryRun = describeDryRun(context, {
       method,
       route,
@@ -83,11 +93,15 @@ export async function forwardRequest(
     return { ...ok(dryRun), headers: marks }
   }
 
-  const locations = expressions?.locations ?? []
-  const grants = grantReferenced(context, 'proxy:invoke', { locations, tokens }, destination)
+  const granted =
+    expressions === null
+      ? null
+      : await readReferenced(world, context, expressions, { now, destination })
   const recording = commit(world, context, [])
-  const uses = { tokens, grants, now, privacyShown }
-  const rendering = tokens.length > 0 ? detokenizeBody(world, context, expressions!, uses) : null
+  const rendering =
+    granted !== null && granted.tokens.length > 0
+      ? detokenizeBody(world, context, expressions!, { ...granted, now, privacyShown })
+      : null
   // Awaited only after the audit commit: until then its error must not count as unhandled.
   rendering?.catch(() => {})
   await recording

@@ -49,7 +49,10 @@ export async function bufferBody(
   }
 
   const source = (whole === null ? body.chunks : once(whole))[Symbol.asyncIterator]()
-  if (asIs) return streamed(body.length, [], source, { watch: null, unread })
+  if (asIs) {
+    body.allowRate()
+    return streamed(body.length, [], source, { watch: null, unread })
+  }
   const buffered = new BytePile()
   let counted = false
   while (buffered.length <= BODY_BYTES_MAX) {
@@ -63,6 +66,7 @@ export async function bufferBody(
   const watch = new ExpressionWatch(contentType)
   if (watch.see(buffered.whole())) throw new ServiceError('body_too_large')
   body.release()
+  body.allowRate()
   return streamed(body.length, [buffered.whole()], source, { watch, unread })
 }
 

@@ -2,6 +2,7 @@ import { refuseUnfitApplication } from '../access/acting-for.ts'
 import { authorize } from '../access/authorize.ts'
 import { commit } from '../access/commit.ts'
 import { firstRevision } from '../access/definition.ts'
+import { separateSecrets } from '../access/secret-configuration.ts'
 import type { RequestContext } from '../base/access.ts'
 import { idOf } from '../base/id.ts'
 import type { Json } from '../base/json.ts'
@@ -26,7 +27,8 @@ export async function createReactor(
 ): Promise<Answer> {
   authorize(context, 'reactor:create')
   const now = world.clock.now()
-  const { name, ...config } = parseReactor(body, settings)
+  const { name, ...draft } = parseReactor(body, settings)
+  const config = { ...draft, ...separateSecrets(draft.configuration, null) }
   await refuseUnfitApplication(world, context, config.applicationId)
   const keys = await world.keyring.open(context.tenantId)
   const id = idOf(now, world.random.bytes(10))

@@ -10,7 +10,7 @@ import { readReactor } from './get-reactor.ts'
 import { react } from './invocation/react.ts'
 import { acceptedSchema, reactAnswer, reactBody } from './invocation/wire.ts'
 import { reactAsync } from './jobs/accept.ts'
-import { getResult } from './jobs/get-result.ts'
+import { getResult, READ_OF_RESULT } from './jobs/get-result.ts'
 import { listReactors } from './list-reactors.ts'
 import type { ReactorSettings } from './reactor-settings.ts'
 import { CREATION_REFUSALS } from '../tokens/endpoints.ts'
@@ -163,6 +163,7 @@ export function reactorEndpoints(
           id: params['id']!,
           body,
           ephemeralKeys,
+          responseHeaders: settings.responseHeaders,
           settings: tokens,
         }
         const answer = await react(world, context, invocation)
@@ -198,6 +199,7 @@ export function reactorEndpoints(
       path: '/reactors/:id/results/:requestId',
       summary: 'Fetch the result of a run',
       permission: 'reactor:invoke',
+      about: READ_OF_RESULT,
       readCost: 'single',
       answers: {
         200: { description: 'What the code returned.', schema: reactAnswer, foreign: true },

@@ -1,5 +1,8 @@
+import type { ResponseHeaderSettings } from '../base/guarded-headers.ts'
+
 /** Operator settings for reactors. */
 export interface ReactorSettings {
   /** Whether a reactor without a configuration is refused; otherwise its configuration is empty. */
   readonly configurationRequired: boolean
+  readonly responseHeaders: ResponseHeaderSettings
 }

@@ -5,15 +5,18 @@
  * write access run code on the data. Decision 0029.
  */
 import { openValue } from '../access/open-value.ts'
-import type { Json } from '../base/json.ts'
+import {
+  openSecrets,
+  sealedSecrets,
+  type SeparatedConfiguration,
+} from '../access/secret-configuration.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import type { SealContext, TenantKeys } from '../ports/keyring.ts'
 import type { StoredReactor } from '../ports/stored.ts'
 
-export interface SealedReactorConfiguration {
+export interface SealedReactorConfiguration extends SeparatedConfiguration {
   /** As sent: it is compiled where it is run. */
   readonly code: string
-  readonly configuration: Readonly<Record<string, Json>>
   /** The application it acts for, which may have been deleted; null for none. */
   readonly applicationId: string | null
 }
@@ -21,9 +24,10 @@ export interface SealedReactorConfiguration {
 export function sealReactorConfiguration(
   keys: TenantKeys,
   id: string,
-  config: SealedReactorConfiguration,
+  { secrets, ...config }: SealedReactorConfiguration,
 ): Uint8Array {
-  return keys.seal(sealContextOf(id), new Sensitive(JSON.stringify(config)))
+  const text = JSON.stringify({ ...config, ...sealedSecrets(secrets) })
+  return keys.seal(sealContextOf(id), new Sensitive(text))
 }
 
 /** Throws `value_unreadable` if the reactor is damaged or was tampered with. */
@@ -32,9 +36,11 @@ export function openReactorConfiguration(
   { id, terms }: Pick<StoredReactor, 'id' | 'terms'>,
 ): SealedReactorConfiguration {
   const name = { kind: 'reactor_configuration', id } as const
-  return JSON.parse(
-    openValue(keys, sealContextOf(id), terms, name).reveal(),
-  ) as SealedReactorConfiguration
+  const config = JSON.parse(openValue(keys, sealContextOf(id), terms, name).reveal()) as Omit<
+    SealedReactorConfiguration,
+    'secrets'
+  > & { readonly secrets?: Record<string, string> }
+  return { ...config, secrets: openSecrets(config.secrets) }
 }
 
 function sealContextOf(id: string): SealContext {

@@ -3,6 +3,7 @@ import { authorize } from '../access/authorize.ts'
 import { commit } from '../access/commit.ts'
 import { makeChange, revised } from '../access/definition.ts'
 import { unreadableIn } from '../access/open-value.ts'
+import { separateSecrets } from '../access/secret-configuration.ts'
 import type { RequestContext } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { noContent, ok, type Answer } from '../http/endpoint.ts'
@@ -30,7 +31,7 @@ export async function replaceReactor(
 ): Promise<Answer> {
   return await updateReactor(world, context, update, {
     open: (reactor) => openUnlessDamaged(world, context, reactor),
-    request: () => update.body,
+    request: () => ({ body: update.body }),
     answer: async (reactor) => {
       return ok(renderReactor(context.tenantId, await openReactor(world, context, reactor)))
     },
@@ -53,7 +54,10 @@ export async function patchReactor(
 /** Computes the new reactor from the old one, and renders the answer. */
 interface ReactorUpdater<Before extends OpenReactor | null> {
   readonly open: (reactor: StoredReactor) => Promise<Before>
-  readonly request: (before: Before) => Json | undefined
+  readonly request: (before: Before) => {
+    readonly body: Json | undefined
+    readonly untouched?: ReadonlySet<string>
+  }
   readonly answer: (reactor: StoredReactor) => Promise<Answer>
 }
 
@@ -81,7 +85,10 @@ async function updateReactor<Before extends OpenReactor | null>(
   return await makeChange('reactor_busy', async () => {
     const stored = await getReactor(world, context, id)
     const before = await open(stored)
-    const { name, ...config } = parseReactor(request(before), settings)
+    const { body, untouched } = request(before)
+    const { name, ...draft } = parseReactor(body, settings)
+    const separated = separateSecrets(draft.configuration, before?.config ?? null, untouched)
+    const config = { ...draft, ...separated }
     await refuseUnfitApplication(
       world,
       context,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { patchConfiguration, renderConfiguration } from '../access/secret-configuration.ts'
 import { applicationSchema, renderApplication } from '../access/wire.ts'
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { REACTOR_CODE_CHARS_MAX } from '../base/limits.ts'
@@ -26,7 +27,7 @@ import { text } from '../http/text-length.ts'
  */
 
 /** The members of a reactor that a caller may set. */
-export interface ReactorDraft extends SealedReactorConfiguration {
+export interface ReactorDraft extends Omit<SealedReactorConfiguration, 'secrets'> {
   readonly name: string
 }
 
@@ -38,7 +39,7 @@ export interface OpenReactor {
   readonly application: StoredApplication | null
 }
 
-const configuration = configurationOf<Json>('values', true, () => null)
+const configuration = configurationOf('values', true, () => null)
 
 /** Images of a hosted service. Code runs on the Node of the vault, which is what the oldest of them stands for. */
 const runtime = z
@@ -115,8 +116,14 @@ export function parseReactor(
   }
 }
 
-/** Returns the reactor with `patch` applied, as a reactor request. Throws `body_invalid` if the patch is not an object. */
-export function patchedReactor({ reactor, config }: OpenReactor, patch: Json): Json {
+/**
+ * Returns the reactor with `patch` applied, as a reactor request, and which names of its configuration the patch does not touch.
+ * Throws `body_invalid` if the patch is not an object.
+ */
+export function patchedReactor(
+  { reactor, config }: OpenReactor,
+  patch: Json,
+): { readonly body: Json; readonly untouched: ReadonlySet<string> } {
   if (!isJsonObject(patch)) {
     throw new ServiceError('body_invalid', { error: ['The patch must be an object.'] })
   }
@@ -124,10 +131,11 @@ export function patchedReactor({ reactor, config }: OpenReactor, patch: Json): J
   const current = {
     name: reactor.name,
     code,
-    configuration: { ...config.configuration },
     ...(applicationId !== null && { application: { id: applicationId } }),
   }
-  return mergePatch(current, patch)
+  const { configuration, ...rest } = patch
+  const { patched, untouched } = patchConfiguration(config, configuration)
+  return { body: { ...Object(mergePatch(current, rest)), configuration: patched }, untouched }
 }
 
 export function renderReactor(
@@ -140,7 +148,7 @@ export function renderReactor(
     name: reactor.name,
     state: 'active',
     code: config.code,
-    configuration: { ...config.configuration },
+    configuration: renderConfiguration(config),
     ...(application === null ? {} : { application: renderApplication(tenantId, application) }),
     ...renderAuthorship(reactor),
   }

@@ -31,7 +31,6 @@ export const putTenantSelf = endpoint({
   permission: 'tenant:update',
   body: { contentType: 'application/json', schema: updateTenantBody },
   answers: { 200: { description: 'The tenant.', schema: tenantSchema } },
-  refusals: ['tenant_name_taken'],
   handle: async ({ world, context, body }) => await updateTenant(world, context, body),
 })
 

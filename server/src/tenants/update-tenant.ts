@@ -11,8 +11,8 @@ import { parseUpdateTenant, renderTenant } from './wire.ts'
 /**
  * Renames the caller's tenant and changes the settings in the request; the others stay.
  *
- * Settings apply from the next request on. Throws `permission_missing`, `body_invalid`, `tenant_name_taken`, `key_unknown`, and
- * what commit() throws.
+ * Settings apply from the next request on. A name that another tenant has is accepted, since a refusal would prove that it exists.
+ * Throws `permission_missing`, `body_invalid`, `key_unknown`, and what commit() throws.
  */
 export async function updateTenant(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
@@ -31,7 +31,6 @@ export async function updateTenant(
   }
   const answer = ok(renderTenant(tenant))
   const conflict = await commit(world, context, [{ kind: 'update-tenant', tenant }], answer)
-  if (conflict?.kind === 'tenant-taken') throw new ServiceError('tenant_name_taken')
   if (conflict !== null) throw new ServiceError('key_unknown')
   return answer
 }

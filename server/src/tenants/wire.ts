@@ -24,7 +24,22 @@ export interface TenantChange {
 const SETTINGS = {
   fingerprint_tokens: 'fingerprintTokens',
   deduplicate_tokens: 'deduplicateTokens',
+  deduplicate_public: 'deduplicatePublic',
+  deduplicate_unreadable: 'deduplicateUnreadable',
 } as const satisfies Record<string, keyof TenantSettings>
+
+const SETTINGS_MEAN =
+  'Whether tokens get fingerprints and are deduplicated unasked; whether public applications find duplicates at all, and ' +
+  'private ones those that they may not read.'
+
+function eachSetting<Schema>(schema: Schema): Record<keyof typeof SETTINGS, Schema> {
+  return {
+    fingerprint_tokens: schema,
+    deduplicate_tokens: schema,
+    deduplicate_public: schema,
+    deduplicate_unreadable: schema,
+  }
+}
 
 const setting = z
   .enum(['true', 'false'])
@@ -38,9 +53,7 @@ export const updateTenantBody = z
       /^\P{Cc}*$/u,
       'Must not contain control characters.',
     ),
-    settings: z
-      .strictObject({ fingerprint_tokens: setting, deduplicate_tokens: setting })
-      .optional(),
+    settings: z.strictObject(eachSetting(setting)).optional().describe(SETTINGS_MEAN),
   })
   .meta({ id: 'UpdateTenant', description: 'A new name, and settings that are to change.' })
 
@@ -51,7 +64,7 @@ export const tenantSchema = z
     id: z.uuid(),
     owner_id: z.string(),
     name: z.string(),
-    settings: z.object({ fingerprint_tokens: settingShown, deduplicate_tokens: settingShown }),
+    settings: z.object(eachSetting(settingShown)).describe(SETTINGS_MEAN),
     created_by: z.string(),
     created_at: z.iso.datetime({ offset: true }),
     modified_by: z.string().optional(),
@@ -130,7 +143,7 @@ function refuseUnknownSettings(body: Json | undefined): void {
   const settings = isJsonObject(body) ? body['settings'] : undefined
   if (!isJsonObject(settings)) return
   if (Object.keys(settings).every((it) => Object.hasOwn(SETTINGS, it))) return
-  const known = Object.keys(SETTINGS).join(' and ')
+  const known = Object.keys(SETTINGS).join(', ')
   throw new ServiceError('body_invalid', {
     settings: [`Holds a setting that there is not; there are ${known}.`],
   })

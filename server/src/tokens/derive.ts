@@ -18,8 +18,8 @@ import type { Draft } from './draft.ts'
 import { withoutShortLived } from './sealing.ts'
 import { tokenIdFault } from './token-id.ts'
 
-/** Whether `draft` is replaced by an existing duplicate. */
-export function deduplicates(draft: Draft, { settings }: RequestContext): boolean {
+/** Whether the request or the tenant's settings ask to replace `draft` by an existing duplicate. */
+export function asksToDeduplicate(draft: Draft, { settings }: RequestContext): boolean {
   return draft.options.deduplicate ?? settings.deduplicateTokens
 }
 
@@ -28,7 +28,7 @@ function wantsFingerprint(draft: Draft, context: RequestContext): boolean {
   return (
     draft.options.fingerprintAsked ||
     context.settings.fingerprintTokens ||
-    deduplicates(draft, context)
+    asksToDeduplicate(draft, context)
   )
 }
 

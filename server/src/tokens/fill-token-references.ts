@@ -1,7 +1,7 @@
 import type { RequestContext, Permission } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { ServiceError } from '../base/service-error.ts'
-import type { StoredToken } from '../ports/stored.ts'
+import type { FoundToken } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
 import {
   evaluateLocation,
@@ -12,6 +12,8 @@ import {
   type PayloadReferences,
 } from './token-references.ts'
 import { renderWithinBudget, ReadBudget } from './read-budget.ts'
+import { isLive } from './find-live.ts'
+import { readGranted } from './read-granted.ts'
 import { showGranted } from './shown-tokens.ts'
 import { inChunks } from './chunked-work.ts'
 
@@ -26,7 +28,7 @@ export interface Filling {
 export interface Filled {
   readonly payload: Json
   /** The referenced tokens, each once. */
-  readonly tokens: readonly StoredToken[]
+  readonly tokens: readonly FoundToken[]
   /** The values inserted: token data, and the results of expressions. */
   readonly shown: readonly Json[]
 }
@@ -46,13 +48,17 @@ export async function fillTokenReferences(
   const ids = idsOf(locations.flatMap(tokenReferencesOf))
   if (ids.length === 0) return { payload: payload(), tokens: [], shown: [] }
   if (ids.length > tokensMax) throw new ServiceError('detokenize_tokens_max')
-  const found = await new ReadBudget(context).read((bytesMax) =>
-    world.store.tokens.find(context.tenantId, ids, undefined, bytesMax),
-  )
   const now = world.clock.now()
-  const tokens = found.filter((it) => it.expiresAt === null || it.expiresAt > now)
-  refuseUnknown(locations, new Set(tokens.map((it) => it.id)))
-  const grants = grantReferenced(context, permission, { locations: locations, tokens })
+  const { tokens, grants } = await readGranted(world, context, {
+    find: async () => {
+      const found = await world.store.tokens.lookUp(context.tenantId, ids)
+      const live = found.filter((it) => isLive(it, now))
+      refuseUnknown(context, permission, { locations, tokens: live })
+      return { tokens: live }
+    },
+    authorize: (found) => grantReferenced(context, permission, { locations, tokens: found }),
+    budget: new ReadBudget(context),
+  })
   const shown = await renderWithinBudget(
     world,
     context,

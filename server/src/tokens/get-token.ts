@@ -1,10 +1,8 @@
-import { authorize } from '../access/authorize.ts'
 import type { RequestContext } from '../base/access.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
 import type { World } from '../ports/world.ts'
-import { findLive } from './find-live.ts'
-import { openData } from './sealing.ts'
-import { shownData } from './show.ts'
+import { readLive } from './find-live.ts'
+import { showData } from './shown-tokens.ts'
 import type { TokenSettings } from './token-settings.ts'
 import { maskOf, renderToken } from './wire.ts'
 
@@ -21,14 +19,12 @@ export async function getToken(
   { privacyShown }: TokenSettings,
 ): Promise<Answer> {
   const now = world.clock.now()
-  const token = await findLive(world, context, id, now)
-  const grant = authorize(context, 'token:read', token)
+  const { token, grant } = await readLive(world, context, id, { permission: 'token:read', now })
   const keys = await world.keyring.open(context.tenantId)
-  const data = openData(keys, token, now, grant)
   return ok(
     renderToken(token, {
       tenantId: context.tenantId,
-      data: shownData(token, data, grant.transform, { random: world.random }),
+      data: showData(keys, token, grant, { now, evaluationContext: { random: world.random } }),
       mask: maskOf(token),
       privacy: privacyShown,
       deduplicated: false,

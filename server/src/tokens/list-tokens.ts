@@ -1,12 +1,13 @@
-import { visibleContainers } from '../access/authorize.ts'
+import { authorize, visibleContainers } from '../access/authorize.ts'
 import type { RequestContext } from '../base/access.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
 import { renderPage } from '../http/pagination.ts'
 import type { Page, PageRequest } from '../ports/store.ts'
-import type { StoredToken } from '../ports/stored.ts'
+import type { FoundToken } from '../ports/stored.ts'
 import type { TokenQuery } from '../ports/token-query.ts'
 import type { World } from '../ports/world.ts'
-import { answerable } from './read-budget.ts'
+import { ReadBudget } from './read-budget.ts'
+import { readGranted } from './read-granted.ts'
 import { readingEvaluationContext, showTokens } from './shown-tokens.ts'
 import type { TokenFilter } from './token-filter.ts'
 import type { TokenSettings } from './token-settings.ts'
@@ -30,14 +31,21 @@ export async function listTokens(
     within: visibleContainers(context, permission),
     now,
   }
-  const found =
-    filter.ids === null
-      ? await answerable(world.store.tokens.list(context.tenantId, query, page))
-      : await inOrder(world, context, { ids: filter.ids, query, page })
-  const evaluationContext = readingEvaluationContext(world.random, found.items.length)
-  const options = { permission, now, evaluationContext, privacyShown } as const
-  const items = await showTokens(world, context, found.items, options)
-  return ok(renderPage({ total: found.total, items }, page, (it) => it.wire()))
+  const { tokens, grants, total } = await readGranted(world, context, {
+    find: async () => {
+      const found =
+        filter.ids === null
+          ? await world.store.tokens.list(context.tenantId, query, page)
+          : await inOrder(world, context, { ids: filter.ids, query, page })
+      return { tokens: found.items, total: found.total }
+    },
+    authorize: (found) => found.map((it) => authorize(context, permission, it)),
+    budget: new ReadBudget(context, { slots: false }),
+  })
+  const evaluationContext = readingEvaluationContext(world.random, tokens.length)
+  const showing = { grants, now, evaluationContext, privacyShown }
+  const items = await showTokens(world, context, tokens, showing)
+  return ok(renderPage({ total, items }, page, (it) => it.wire()))
 }
 
 async function inOrder(
@@ -48,10 +56,9 @@ async function inOrder(
     query,
     page: { page, size },
   }: { readonly ids: readonly string[]; readonly query: TokenQuery; readonly page: PageRequest },
-): Promise<Page<StoredToken>> {
+): Promise<Page<FoundToken>> {
   const all = { page: 1, size: ids.length }
-  const found = world.store.tokens.list(context.tenantId, query, all)
-  const { total, items } = await answerable(found)
+  const { total, items } = await world.store.tokens.list(context.tenantId, query, all)
   const byId = new Map(items.map((it) => [it.id, it]))
   const ordered = ids.flatMap((id) => byId.get(id) ?? [])
   return { total, items: ordered.slice((page - 1) * size, page * size) }

@@ -1,6 +1,7 @@
 /** Turns drafts into durable tokens, for POST /tokens and POST /tokenize. */
 import { authorize } from '../access/authorize.ts'
 import { commit } from '../access/commit.ts'
+import { keepUntil } from '../access/kept-answer-end.ts'
 import type { RequestContext, Transform } from '../base/access.ts'
 import { ID_RANDOM_BYTES, idOf, sortRandom } from '../base/id.ts'
 import type { Json } from '../base/json.ts'
@@ -17,23 +18,25 @@ import type { Answer } from '../http/endpoint.ts'
 import type { TenantKeys } from '../ports/keyring.ts'
 import type { Random } from '../ports/random.ts'
 import type { Conflict } from '../ports/change.ts'
-import type { StoredToken } from '../ports/stored.ts'
+import type { FoundToken, StoredToken } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
-import { aliasOf, deduplicates, fingerprintOf, indexesOf } from './derive.ts'
+import { aliasOf, asksToDeduplicate, fingerprintOf, indexesOf } from './derive.ts'
 import type { Draft } from './draft.ts'
 import { sealData, withoutShortLived } from './sealing.ts'
 import { inChunks } from './chunked-work.ts'
 import {
-  findDuplicates,
+  duplicateContainers,
   duplicateViewer,
-  type DuplicateView,
+  findDuplicates,
   type Duplicate,
+  type DuplicateGrants,
+  type DuplicateView,
 } from './deduplication.ts'
 
 /** The result of a draft: a new token, or its existing duplicate. */
 export interface BuiltToken {
   readonly draft: Draft
-  readonly token: StoredToken
+  readonly token: FoundToken
   /** The transform for tokens the caller creates here. */
   readonly transform: Transform
   /** Undefined for a new token; null for a duplicate the caller may not read. */
@@ -116,14 +119,17 @@ function buildAttempt(
   renderer: TokenRenderer,
 ): AttemptResult | Promise<AttemptResult> {
   const { context, keys, drafts } = batch
-  const attempt: Attempt = {
-    now: world.clock.now(),
-    evaluationContext: evaluationContextFor(world.random, context, drafts.length),
-  }
-  if (!drafts.some((draft) => deduplicates(draft, context))) {
+  const now = world.clock.now()
+  const evaluationContext = evaluationContextFor(world.random, context, drafts.length)
+  const grants: DuplicateGrants = new Map()
+  if (!drafts.some((draft) => asksToDeduplicate(draft, context))) {
+    const attempt = { now, evaluationContext, grants, checksDuplicates: false }
     return buildAndRender(world, batch, renderer, attempt, NO_DUPLICATES)
   }
-  return findDuplicates(world, context, keys, drafts, attempt).then((duplicates) =>
+  const containers = duplicateContainers(context)
+  const attempt = { now, evaluationContext, grants, checksDuplicates: containers === null }
+  const search = { context, containers, grants, now }
+  return findDuplicates(world, search, keys, drafts, evaluationContext).then((duplicates) =>
     buildAndRender(world, batch, renderer, attempt, duplicates),
   )
 }
@@ -132,6 +138,12 @@ function buildAttempt(
 interface Attempt {
   readonly now: number
   readonly evaluationContext: EvaluationContext
+  readonly grants: DuplicateGrants
+  /**
+   * Whether the store refuses a token that has a duplicate by now. Not for callers that find only some duplicates: how the store
+   * treats their tokens, now and later, must not depend on the others.
+   */
+  readonly checksDuplicates: boolean
 }
 
 function buildAndRender(
@@ -141,13 +153,15 @@ function buildAndRender(
   attempt: Attempt,
   duplicates: ReadonlyMap<number, Duplicate>,
 ): AttemptResult | Promise<AttemptResult> {
-  const { now, evaluationContext } = attempt
-  const view = duplicateViewer(context, keys, attempt)
-  const viewLater = duplicateViewer(context, keys, { now: Infinity, evaluationContext })
+  const { now, evaluationContext, grants, checksDuplicates } = attempt
+  const view = duplicateViewer({ context, grants }, keys, attempt)
+  const later = { now: Infinity, evaluationContext }
+  const viewLater = duplicateViewer({ context, grants }, keys, later)
   const entropy = world.random.bytes(drafts.length * ID_RANDOM_BYTES)
   sortRandom(entropy)
   // Indexed by draft, as `rendered` is: a duplicate may be an earlier draft of the same payload.
-  const built = Array<StoredToken>(drafts.length)
+  const built = Array<FoundToken>(drafts.length)
+  const tokens: StoredToken[] = []
   const rendered = Array<Json>(drafts.length)
   // The answer to a replay outlives a security code by far, so it holds what readers see after the code has expired.
   const renderedForReplay: Json[] = []
@@ -159,17 +173,19 @@ function buildAndRender(
   function buildAndRenderNext(index: number): void {
     const draft = drafts[index]!
     const found = duplicates.get(index)
-    const token =
-      found === undefined
-        ? buildToken(context, keys, draft, {
-            internalId: idOf(now, entropy, index * ID_RANDOM_BYTES),
-            clashes: clashes.get(draft) ?? 0,
-            now,
-            evaluationContext,
-          })
-        : typeof found === 'number'
-          ? built[found]!
-          : found
+    let token: FoundToken
+    if (found === undefined) {
+      const internalId = idOf(now, entropy, index * ID_RANDOM_BYTES)
+      const created = buildToken(context, keys, draft, {
+        internalId,
+        clashes: clashes.get(draft) ?? 0,
+        now,
+        evaluationContext,
+        checksDuplicates,
+      })
+      tokens.push(created)
+      token = created
+    } else token = typeof found === 'number' ? built[found]! : found
     built[index] = token
     const duplicate = found === undefined ? undefined : view(token)
     const it = {
@@ -180,6 +196,8 @@ function buildAndRender(
       evaluationContext,
       shortLivedExpired: false,
     }
+    // One that the caller may not read shows nothing, and must not show when it expires.
+    if (duplicate !== null) keepUntil(context, token.expiresAt)
     const renderedToken = renderBuilt(it, index)
     rendered[index] = renderedToken
     if (context.replay === null) return
@@ -195,8 +213,6 @@ function buildAndRender(
   }
 
   function result(): AttemptResult {
-    const tokens =
-      duplicates.size === 0 ? built : built.filter((_, index) => !duplicates.has(index))
     const replayAnswer = replayShowsLess ? structuredClone(answer(renderedForReplay)) : undefined
     return { tokens, duplicates, answer: answer(rendered), replayAnswer }
   }
@@ -241,13 +257,14 @@ interface BuildOptions {
   readonly clashes: number
   readonly now: number
   readonly evaluationContext: EvaluationContext
+  readonly checksDuplicates: boolean
 }
 
 function buildToken(
   context: RequestContext,
   keys: TenantKeys,
   draft: Draft,
-  { internalId, clashes, now, evaluationContext }: BuildOptions,
+  { internalId, clashes, now, evaluationContext, checksDuplicates }: BuildOptions,
 ): StoredToken {
   const { type, options } = draft
   const id = idOfDraft(draft, internalId, clashes, evaluationContext)
@@ -262,7 +279,7 @@ function buildToken(
     metadata: options.metadata,
     details: options.details,
     fingerprint: fingerprintOf(keys, context, draft, evaluationContext),
-    deduplicate: deduplicates(draft, context),
+    deduplicate: checksDuplicates && asksToDeduplicate(draft, context),
     indexes: indexesOf(keys, draft, evaluationContext),
     expiresAt: options.expiresAt,
     createdBy: context.applicationId,

@@ -1,4 +1,4 @@
-import { visibleContainers } from '../access/authorize.ts'
+import { authorize, visibleContainers } from '../access/authorize.ts'
 import type { RequestContext } from '../base/access.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
 import { renderCursorPage } from '../http/pagination.ts'
@@ -6,7 +6,8 @@ import type { TokenCondition } from '../ports/token-query.ts'
 import type { TenantKeys } from '../ports/keyring.ts'
 import type { World } from '../ports/world.ts'
 import { cursorOf, parseCursor } from './cursor.ts'
-import { answerable } from './read-budget.ts'
+import { ReadBudget } from './read-budget.ts'
+import { readGranted } from './read-granted.ts'
 import { readingEvaluationContext, showTokens } from './shown-tokens.ts'
 import type { TokenSettings } from './token-settings.ts'
 
@@ -39,12 +40,18 @@ export async function pageTokens(
   const after = start === null ? null : parseCursor(keys, name, start)
   const query = { where: condition, within: visibleContainers(context, permission), now }
   const stretch = { after, size: size + 1 }
-  const found = await answerable(world.store.tokens.listAfter(context.tenantId, query, stretch))
-  const tokens = found.slice(0, size)
+  const { tokens, grants, more } = await readGranted(world, context, {
+    find: async () => {
+      const found = await world.store.tokens.listAfter(context.tenantId, query, stretch)
+      return { tokens: found.slice(0, size), more: found.length > size }
+    },
+    authorize: (found) => found.map((it) => authorize(context, permission, it)),
+    budget: new ReadBudget(context, { slots: false }),
+  })
   const evaluationContext = readingEvaluationContext(world.random, tokens.length)
-  const options = { permission, now, evaluationContext, privacyShown } as const
-  const shown = await showTokens(world, context, tokens, options)
-  const cursor = found.length > size ? cursorOf(keys, name, tokens.at(-1)!.internalId) : null
+  const showing = { grants, now, evaluationContext, privacyShown }
+  const shown = await showTokens(world, context, tokens, showing)
+  const cursor = more ? cursorOf(keys, name, tokens.at(-1)!.internalId) : null
   return ok(
     renderCursorPage(
       shown.map((it) => it.wire()),

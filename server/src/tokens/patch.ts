@@ -8,7 +8,7 @@ import { BODY_BYTES_MAX } from '../base/limits.ts'
 import { mergePatch } from '../base/merge-patch.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import { ServiceError } from '../base/service-error.ts'
-import type { StoredToken } from '../ports/stored.ts'
+import type { FoundToken } from '../ports/stored.ts'
 import { findTokenType } from './types/registry.ts'
 import { maskOf, patchMembers, refuseEncrypted, requestOf } from './wire.ts'
 
@@ -30,7 +30,7 @@ export function parsePatch(body: Json): TokenPatch {
  * Throws `token_data_invalid` if its data would be larger than a request can carry.
  */
 export function patchedRequest(
-  token: StoredToken,
+  token: FoundToken,
   data: Sensitive<Json>,
   patch: TokenPatch,
 ): JsonObject {
@@ -46,7 +46,7 @@ export function patchedRequest(
 }
 
 /** Whether the patch sets or removes the security code of a card. */
-export function touchesShortLived({ type }: StoredToken, { data }: TokenPatch): boolean {
+export function touchesShortLived({ type }: FoundToken, { data }: TokenPatch): boolean {
   const member = findTokenType(type)?.shortLived ?? null
   return member !== null && isJsonObject(data) && Object.hasOwn(data, member)
 }

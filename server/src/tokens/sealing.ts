@@ -10,7 +10,7 @@ import { isJsonObject, type Json } from '../base/json.ts'
 import { CVC_LIFETIME_MS } from '../base/limits.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import type { SealContext, TenantKeys } from '../ports/keyring.ts'
-import type { StoredToken } from '../ports/stored.ts'
+import type { FoundToken, StoredToken } from '../ports/stored.ts'
 import type { Draft } from './draft.ts'
 import { findTokenType } from './types/registry.ts'
 
@@ -54,7 +54,7 @@ export function withoutShortLived(draft: Draft): Draft {
  */
 export function openData(
   keys: TenantKeys,
-  token: StoredToken,
+  token: FoundToken,
   now: number,
   grant: Grant,
 ): Sensitive<Json> {
@@ -62,6 +62,9 @@ export function openData(
     throw new Error(
       'Cannot open a token: the grant is for another one; call authorize() for this token',
     )
+  }
+  if (token.data === null) {
+    throw new Error('Cannot open a token: it was found without its data; call readGranted()')
   }
   const context = sealContextOf(token.id, 'data', token.type, token.containers)
   const id = token.internalId

@@ -1,11 +1,12 @@
-import { visibleContainers } from '../access/authorize.ts'
+import { authorize, visibleContainers } from '../access/authorize.ts'
 import type { RequestContext } from '../base/access.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
 import { renderPage } from '../http/pagination.ts'
 import type { PageRequest } from '../ports/store.ts'
 import type { World } from '../ports/world.ts'
 import { parseSearch } from './search-query.ts'
-import { answerable } from './read-budget.ts'
+import { ReadBudget } from './read-budget.ts'
+import { readGranted } from './read-granted.ts'
 import { readingEvaluationContext, showTokens } from './shown-tokens.ts'
 import type { TokenSettings } from './token-settings.ts'
 
@@ -25,11 +26,16 @@ export async function searchTokens(
   const where = parseSearch(query, { indexOf: (value) => keys.index(value), exact: false })
   const now = world.clock.now()
   const within = visibleContainers(context, permission)
-  const found = await answerable(
-    world.store.tokens.list(context.tenantId, { where, within, now }, page),
-  )
-  const evaluationContext = readingEvaluationContext(world.random, found.items.length)
-  const options = { permission, now, evaluationContext, privacyShown } as const
-  const items = await showTokens(world, context, found.items, options)
-  return ok(renderPage({ total: found.total, items }, page, (it) => it.wire()))
+  const { tokens, grants, total } = await readGranted(world, context, {
+    find: async () => {
+      const found = await world.store.tokens.list(context.tenantId, { where, within, now }, page)
+      return { tokens: found.items, total: found.total }
+    },
+    authorize: (found) => found.map((it) => authorize(context, permission, it)),
+    budget: new ReadBudget(context, { slots: false }),
+  })
+  const evaluationContext = readingEvaluationContext(world.random, tokens.length)
+  const showing = { grants, now, evaluationContext, privacyShown }
+  const items = await showTokens(world, context, tokens, showing)
+  return ok(renderPage({ total, items }, page, (it) => it.wire()))
 }

@@ -9,7 +9,7 @@ import type { Sensitive } from '../base/sensitive.ts'
 import { ExpressionError } from '../expressions/expression-error.ts'
 import { evaluateMask, parseDefaultMask, parseMask, type Mask } from '../expressions/mask.ts'
 import type { EvaluationContext } from '../expressions/template.ts'
-import type { StoredToken } from '../ports/stored.ts'
+import type { FoundToken } from '../ports/stored.ts'
 import { maskOf } from './wire.ts'
 
 /**
@@ -19,7 +19,7 @@ import { maskOf } from './wire.ts'
  * cannot be masked as requested is not shown.
  */
 export function shownData(
-  token: StoredToken,
+  token: FoundToken,
   data: Sensitive<Json>,
   transform: Transform,
   evaluationContext: EvaluationContext,
@@ -33,7 +33,7 @@ export function shownData(
 }
 
 /** Returns null if the token has no valid mask: earlier versions accepted masks that this one does not. */
-function parsedMaskOf(token: StoredToken): Mask | null {
+function parsedMaskOf(token: FoundToken): Mask | null {
   const mask = maskOf(token)
   if (mask === null) return null
   try {

@@ -1,7 +1,7 @@
 /** Opens tokens and shows each as far as the caller may see it. */
-import { authorize, type Grant } from '../access/authorize.ts'
+import type { Grant } from '../access/authorize.ts'
 import { unreadableIn, UnreadableValues } from '../access/open-value.ts'
-import type { RequestContext, Permission } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import {
   EXPRESSION_WORK_CHARS_MAX,
@@ -11,11 +11,12 @@ import {
 import { CostBudget, type EvaluationContext } from '../expressions/template.ts'
 import type { Random } from '../ports/random.ts'
 import type { TenantKeys } from '../ports/keyring.ts'
-import type { StoredToken } from '../ports/stored.ts'
+import type { FoundToken } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
 import { openData } from './sealing.ts'
 import { shownData } from './show.ts'
 import { inChunks } from './chunked-work.ts'
+import { showsData } from './read-granted.ts'
 import { maskOf, renderToken } from './wire.ts'
 
 export interface ShownToken {
@@ -32,19 +33,15 @@ export interface Showing {
 }
 
 /**
- * Returns the tokens of a list as `permission` lets the caller see them, in the same order. Shows a damaged token as unreadable,
- * without data, so that it does not hide the others, and logs its name.
- *
- * Throws `permission_missing`.
+ * Returns the tokens of a list as far as `grants`, one per token, let the caller see them, in the same order. Shows a damaged
+ * token as unreadable, without data, so that it does not hide the others, and logs its name.
  */
 export async function showTokens(
   world: Pick<World, 'clock' | 'keyring' | 'log'>,
-  context: RequestContext,
-  tokens: readonly StoredToken[],
-  { permission, ...showing }: Showing & { readonly permission: Permission },
+  { tenantId }: RequestContext,
+  tokens: readonly FoundToken[],
+  { grants, ...showing }: Showing & { readonly grants: readonly Grant[] },
 ): Promise<ShownToken[]> {
-  const { tenantId } = context
-  const grants = tokens.map((it) => authorize(context, permission, it))
   const keys = await world.keyring.open(tenantId)
   const unreadable = new UnreadableValues()
   const shown = await showEach(world.clock, tokens, (token, index) => {
@@ -62,7 +59,7 @@ export async function showTokens(
 
   /** Another server may have sealed the token under a key that is newer than `keys`. */
   async function showAgain(
-    token: StoredToken,
+    token: FoundToken,
     show: (keys: TenantKeys) => ShownToken,
   ): Promise<ShownToken> {
     try {
@@ -78,7 +75,7 @@ export async function showTokens(
 export async function showGranted(
   world: Pick<World, 'clock' | 'keyring'>,
   { tenantId }: RequestContext,
-  tokens: readonly StoredToken[],
+  tokens: readonly FoundToken[],
   { grants, ...showing }: Showing & { readonly grants: readonly Grant[] },
 ): Promise<ShownToken[]> {
   const keys = await world.keyring.open(tenantId)
@@ -89,8 +86,8 @@ export async function showGranted(
 
 async function showEach(
   clock: World['clock'],
-  tokens: readonly StoredToken[],
-  show: (token: StoredToken, index: number) => ShownToken | Promise<ShownToken>,
+  tokens: readonly FoundToken[],
+  show: (token: FoundToken, index: number) => ShownToken | Promise<ShownToken>,
 ): Promise<ShownToken[]> {
   const shown: ShownToken[] = []
   const showing = inChunks(clock, tokens.length, (index) => {
@@ -106,21 +103,31 @@ async function showEach(
 function showToken(
   keys: TenantKeys,
   tenantId: string,
-  token: StoredToken,
+  token: FoundToken,
   grant: Grant,
   { now, evaluationContext, privacyShown: privacy }: Showing,
 ): ShownToken {
-  const opened = openData(keys, token, now, grant)
-  const data = shownData(token, opened, grant.transform, evaluationContext)
+  const data = showData(keys, token, grant, { now, evaluationContext })
   const mask = maskOf(token)
   const wire = (): JsonObject =>
     renderToken(token, { tenantId, data, mask, privacy, deduplicated: false })
   return { data, wire }
 }
 
+/** Returns the part of the token's data that `grant` shows; undefined if it shows none, and then nothing is decrypted. */
+export function showData(
+  keys: TenantKeys,
+  token: FoundToken,
+  grant: Grant,
+  { now, evaluationContext }: Pick<Showing, 'now' | 'evaluationContext'>,
+): Json | undefined {
+  if (!showsData(token, grant)) return undefined
+  return shownData(token, openData(keys, token, now, grant), grant.transform, evaluationContext)
+}
+
 function unreadableToken(
   tenantId: string,
-  token: StoredToken,
+  token: FoundToken,
   { privacyShown: privacy }: Showing,
 ): ShownToken {
   const shown = { tenantId, data: undefined, mask: maskOf(token), privacy, deduplicated: false }

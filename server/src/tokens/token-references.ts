@@ -22,7 +22,7 @@ import { scan, type Segment } from '../expressions/scan.ts'
 import type { EvaluationContext } from '../expressions/template.ts'
 import { measure, textOf } from '../expressions/text.ts'
 import { memberPath } from '../http/parse.ts'
-import type { StoredToken } from '../ports/stored.ts'
+import type { FoundToken } from '../ports/stored.ts'
 
 /** A token reference: one expression. */
 export interface TokenReference {
@@ -165,16 +165,27 @@ export function idsOf(references: readonly TokenReference[]): string[] {
   return [...new Set(references.map(({ id }) => id))]
 }
 
+/** Tokens that were found, and what references them. */
+interface ReferencedTokens {
+  readonly locations: readonly ExpressionLocation[]
+  readonly tokens: readonly FoundToken[]
+}
+
 /**
- * Throws `detokenize_tokens_unknown`, with the location of each id that is not in `known`.
+ * Throws `detokenize_tokens_unknown`, with the location of each id that none of `tokens` has.
  *
  * UUIDs are not secret and are named, in the detail as well, where callers look for them; any other text in braces may be
  * data that was meant to be a token. At most ERRORS_NAMED_MAX locations are named.
+ *
+ * The error shows which ids exist, so the use of the tokens that do is decided, and recorded, as by grantReferenced().
  */
 export function refuseUnknown(
-  locations: readonly ExpressionLocation[],
-  known: ReadonlySet<string>,
+  context: RequestContext,
+  permission: Permission,
+  { locations, tokens }: ReferencedTokens,
+  destination?: string,
 ): void {
+  const known = new Set(tokens.map((it) => it.id))
   const named = new Set<string>()
   const errors = errorsAt(locations, (id) => {
     if (known.has(id)) return null
@@ -182,6 +193,9 @@ export function refuseUnknown(
     return isUuid(id) ? `There is no token ${id}.` : 'There is no token of this id.'
   })
   if (errors === null) return
+  const first = context.decisions.length
+  for (const token of tokens) tryAuthorize(context, permission, token, destination)
+  recordAsHidden(context, first)
   throw new ServiceError('detokenize_tokens_unknown', errors, { named: [...named] })
 }
 
@@ -194,14 +208,10 @@ export function refuseUnknown(
 export function grantReferenced(
   context: RequestContext,
   permission: Permission,
-  {
-    locations,
-    tokens,
-  }: { readonly locations: readonly ExpressionLocation[]; readonly tokens: readonly StoredToken[] },
+  { locations, tokens }: ReferencedTokens,
   destination?: string,
 ): Grant[] {
-  const { decisions } = context
-  const first = decisions.length
+  const first = context.decisions.length
   const refused = new Set<string>()
   const grants: Grant[] = []
   for (const token of tokens) {
@@ -210,10 +220,7 @@ export function grantReferenced(
     else grants.push(grant)
   }
   if (refused.size === 0) return grants
-  // The other tokens are not shown, either.
-  for (let at = first; at < decisions.length; at++) {
-    if (decisions[at]!.allowed) decisions[at] = { ...decisions[at]!, transform: 'redact' }
-  }
+  recordAsHidden(context, first)
   const errors = errorsAt(locations, (id) => {
     if (!refused.has(id)) return null
     return isUuid(id)
@@ -221,6 +228,13 @@ export function grantReferenced(
       : 'The key has no right to this token.'
   })
   throw permissionMissing(context, permission, errors ?? undefined)
+}
+
+/** Corrects the decisions from index `first` on: of the tokens that may be used, none is shown, because the request is refused. */
+function recordAsHidden({ decisions }: RequestContext, first: number): void {
+  for (let at = first; at < decisions.length; at++) {
+    if (decisions[at]!.allowed) decisions[at] = { ...decisions[at]!, transform: 'redact' }
+  }
 }
 
 /** Returns the flaws that `flawOf` finds in the ids of each of `locations`; null if there are none. */

@@ -1,21 +1,28 @@
 import { authorize } from '../access/authorize.ts'
 import { commit } from '../access/commit.ts'
+import { keepUntil } from '../access/kept-answer-end.ts'
 import type { RequestContext } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
 import type { TenantKeys } from '../ports/keyring.ts'
-import type { StoredToken } from '../ports/stored.ts'
+import type { FoundToken, StoredToken } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
-import { deduplicates, fingerprintOf, indexesOf } from './derive.ts'
+import { asksToDeduplicate, fingerprintOf, indexesOf } from './derive.ts'
 import { parseDraft, type Draft } from './draft.ts'
-import { findLive } from './find-live.ts'
+import { readLive } from './find-live.ts'
 import { evaluationContextFor, type BuiltToken } from './make-tokens.ts'
 import { parsePatch, patchedRequest, touchesShortLived, type TokenPatch } from './patch.ts'
 import { renderBuiltToken } from './render-built-token.ts'
 import { openData, sealData, withoutShortLived } from './sealing.ts'
 import type { TokenSettings } from './token-settings.ts'
-import { duplicateViewer } from './deduplication.ts'
+import {
+  duplicateContainers,
+  duplicateViewer,
+  findDuplicate,
+  type DuplicateSearch,
+} from './deduplication.ts'
+import { ReadBudget } from './read-budget.ts'
 
 /** One update request, unchanged over all its attempts. */
 interface TokenUpdate {
@@ -28,7 +35,8 @@ interface TokenUpdate {
  * Applies a merge patch to a token and returns the token, its data shown as the caller's update permission allows.
  *
  * Only the version that was read is changed: if another request was faster, it is read again. An update that would make
- * the token a duplicate of another, where deduplication is on, is not applied: the answer describes the other token.
+ * the token a duplicate of one that the caller may find, where deduplication is on, is not applied: the answer describes the
+ * other token.
  *
  * Throws `token_not_found`, `permission_missing`, `token_busy`, and what patchedRequest(), parseDraft() and commit() throw.
  * Source: interface.md, Update a token.
@@ -55,15 +63,19 @@ async function updateOnce(
   { id, body, settings }: TokenUpdate,
 ): Promise<Answer | null> {
   const now = world.clock.now()
-  const before = await findLive(world, context, id, now)
-  const grant = authorize(context, 'token:update', before)
+  const permission = 'token:update'
+  const { token: before, grant } = await readLive(world, context, id, {
+    permission,
+    now,
+    always: true,
+  })
   const patch = parsePatch(body)
   const keys = await world.keyring.open(context.tenantId)
   const request = patchedRequest(before, openData(keys, before, now, grant), patch)
   const draft = parseDraft(request, now, (member) => member)
   // Both the old and the new containers: moving a token never shows more of it.
   const containers = [...new Set([...before.containers, ...draft.options.containers])]
-  const { transform } = authorize(context, 'token:update', { ...before, containers })
+  const { transform } = authorize(context, permission, { ...before, containers })
 
   const evaluationContext = evaluationContextFor(world.random, context, 1)
   const token = changed({ before, draft: { ...draft, ...asking(before, draft, patch) }, patch })
@@ -75,9 +87,18 @@ async function updateOnce(
     evaluationContext,
     shortLivedExpired: false,
   }
+  const findable = duplicateContainers(context)
+  const search: DuplicateSearch = { context, containers: findable, grants: new Map(), now }
   // Existing duplicates, perhaps created by two transactions, can still be changed.
-  const unlessDuplicate = token.deduplicate && token.fingerprint !== before.fingerprint
+  const deduplicates = token.fingerprint !== before.fingerprint && asksToDeduplicate(draft, context)
+  // The store knows only all duplicates, so for a caller that finds some of them they are looked up before.
+  if (deduplicates && findable !== null) {
+    const found = await answerWithDuplicate()
+    if (found !== null) return found
+  }
+  const unlessDuplicate = deduplicates && findable === null
   const answer = ok(renderBuiltToken(context, built, settings))
+  keepUntil(context, token.expiresAt)
   const conflict = await commit(
     world,
     context,
@@ -90,7 +111,7 @@ async function updateOnce(
   if (conflict.kind === 'token-changed') return null
   throw new Error(`Cannot update a token: the store answered ${conflict.kind}`)
 
-  function changed(to: { before: StoredToken; draft: Draft; patch: TokenPatch }): StoredToken {
+  function changed(to: { before: FoundToken; draft: Draft; patch: TokenPatch }): StoredToken {
     return changedToken(context, keys, { ...to, now, evaluationContext })
   }
 
@@ -107,16 +128,13 @@ async function updateOnce(
 
   async function answerWithDuplicate(): Promise<Answer | null> {
     const { type, fingerprint } = token
-    const duplicate = await world.store.tokens.findByFingerprint(
-      context.tenantId,
-      type,
-      fingerprint!,
-      now,
-      context.transactionId,
-    )
+    if (fingerprint === null) return null
+    const of = { type, fingerprint }
+    const duplicate = await findDuplicate(world, search, of, new ReadBudget(context))
     if (duplicate === null) return null
     const shown = (at: number): Answer => {
-      const view = duplicateViewer(context, keys, { now: at, evaluationContext })(duplicate)
+      const view = duplicateViewer(search, keys, { now: at, evaluationContext })(duplicate)
+      if (view !== null) keepUntil(context, duplicate.expiresAt)
       return ok(
         renderBuiltToken(context, { ...built, token: duplicate, duplicate: view }, settings),
       )
@@ -129,7 +147,7 @@ async function updateOnce(
 
 /** A token with a fingerprint keeps one unless the patch removes its expression. */
 function asking(
-  { fingerprint }: StoredToken,
+  { fingerprint }: FoundToken,
   { options }: Draft,
   patch: TokenPatch,
 ): Pick<Draft, 'options'> {
@@ -138,7 +156,7 @@ function asking(
 }
 
 interface Changing {
-  readonly before: StoredToken
+  readonly before: FoundToken
   readonly draft: Draft
   readonly patch: TokenPatch
   readonly now: number
@@ -164,7 +182,10 @@ function changedToken(
     metadata: options.metadata,
     details: options.details,
     fingerprint: fingerprintOf(keys, context, draft, evaluationContext),
-    deduplicate: deduplicates(draft, context),
+    // As for a new token; a caller that finds only some duplicates cannot turn it on.
+    deduplicate:
+      asksToDeduplicate(draft, context) &&
+      (before.deduplicate || duplicateContainers(context) === null),
     indexes: indexesOf(keys, draft, evaluationContext, lenient),
     expiresAt: options.expiresAt,
     modifiedBy: context.applicationId,

@@ -22,7 +22,7 @@ import {
   TOKEN_ID_CHARS_MIN,
 } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
-import type { StoredToken } from '../ports/stored.ts'
+import type { FoundToken } from '../ports/stored.ts'
 import { TOKEN_TYPES, findTokenType } from './types/registry.ts'
 import type { TokenType } from './types/token-type.ts'
 import { text } from '../http/text-length.ts'
@@ -113,7 +113,12 @@ export const tokenOptions = z.object({
   fingerprint_expression: text({ max: FINGERPRINT_EXPRESSION_CHARS_MAX })
     .optional()
     .meta({ examples: ['{{ data | stringify }}'] }),
-  deduplicate_token: z.boolean().optional(),
+  deduplicate_token: z
+    .boolean()
+    .optional()
+    .describe(
+      'Without effect for a caller that finds no duplicates, such as a public application.',
+    ),
   expires_at: z
     .string()
     .optional()
@@ -275,7 +280,7 @@ export function patchMembers(body: JsonObject): JsonObject {
 }
 
 /** Returns the request that would create `token`, without its data. */
-export function requestOf(token: StoredToken): JsonObject {
+export function requestOf(token: FoundToken): JsonObject {
   const request: JsonObject = {
     ...token.details,
     type: token.type,
@@ -306,7 +311,7 @@ export function keptDetails(
 }
 
 /** Returns the mask expressions of a token, its own or its type's; null if it has none. */
-export function maskOf(token: StoredToken): Json {
+export function maskOf(token: FoundToken): Json {
   return token.details?.['mask'] ?? findTokenType(token.type)?.mask ?? null
 }
 
@@ -325,7 +330,7 @@ export interface RenderOptions {
 }
 
 /** Renders a token. Members without a value are omitted, never null. */
-export function renderToken(token: StoredToken, shown: RenderOptions): JsonObject {
+export function renderToken(token: FoundToken, shown: RenderOptions): JsonObject {
   const type = findTokenType(token.type)
   const details = token.details
   const wire: JsonObject = { id: token.id, tenant_id: shown.tenantId, type: token.type }
@@ -365,7 +370,7 @@ function impliedIndexes(type: TokenType | undefined): readonly string[] | undefi
 }
 
 /** Renders a token that deduplication matched but the caller may not read. */
-export function renderDuplicate(token: StoredToken, tenantId: string): JsonObject {
+export function renderDuplicate(token: FoundToken, tenantId: string): JsonObject {
   const wire: JsonObject = { id: token.id, tenant_id: tenantId, type: token.type }
   if (token.fingerprint !== null) wire['fingerprint'] = token.fingerprint
   wire['containers'] = [...token.containers]
@@ -381,7 +386,7 @@ export function privacyContainer(options: TokenOptionsWire, typeName: string): s
   return `/${sent.classification ?? implied.classification}/${sent.impact_level ?? implied.impactLevel}/`
 }
 
-function renderPrivacy(token: StoredToken): JsonObject {
+function renderPrivacy(token: FoundToken): JsonObject {
   const sent = token.details?.['privacy']
   const implied = findTokenType(token.type)!.privacy
   const policy = maskOf(token) === null ? 'redact' : 'mask'

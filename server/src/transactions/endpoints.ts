@@ -35,7 +35,7 @@ export function transactionEndpoints(settings: TransactionSettings) {
       permission: 'any-key',
       plan: 'enterprise',
       answers: { 200: { description: 'Everything in it is done.' } },
-      refusals: ENDED,
+      refusals: [...ENDED, 'transaction_revoked'],
       handle: ({ world, context, params }) =>
         endTransaction(world, context, { id: params['id']!, as: 'committed' }),
     }),

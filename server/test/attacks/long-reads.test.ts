@@ -32,10 +32,6 @@ beforeEach(async () => {
         if ((asked[3] ?? 0) > LARGE_BYTES_MIN) await found()
         return store.tokens.find(...asked)
       }
-      tokens.findByFingerprint = async (...asked) => {
-        if ((asked[5] ?? 0) > LARGE_BYTES_MIN) await found()
-        return store.tokens.findByFingerprint(...asked)
-      }
       const after: Clock['after'] = (ms) => {
         if (ms === QUOTA_WAIT_MS_MAX) waits += 1
         return world.clock.after(ms)
@@ -88,6 +84,13 @@ async function hold(
 async function call(path: string, body: Json): Promise<Reply> {
   const headers = { 'BT-PROXY-URL': stage.destination.url }
   return await stage.vault.call('POST', path, { key, body, headers })
+}
+
+async function revoke(revoked: string): Promise<void> {
+  const { call: ask, managementKey } = stage.vault
+  const own = (await ask('GET', '/applications/key', { key: revoked })).json()
+  const path = `/applications/${own['id'] as string}`
+  assert.equal((await ask('DELETE', path, { key: managementKey })).status, 204)
 }
 
 async function get(id: string): Promise<Reply> {
@@ -152,6 +155,21 @@ for (const [how, ask] of Object.entries(WAYS)) {
       assert.equal(status, 400, text.slice(0, 200))
       assert.match(text, /The answer would be too large/)
       assert.equal((await ask(ids.slice(0, 2))).status, 200)
+    })
+
+    test('are read for no caller whose key was revoked while it waited: 401', async () => {
+      await make('long', LARGE_BYTES_MIN)
+      const gate = Promise.withResolvers<void>()
+      const held = await hold(gate.promise, () => ask(['long']))
+      const before = waits
+      key = await stage.vault.keyFor({ rules: [ALL] })
+      const late = ask(['long'])
+      await until(() => waits > before)
+      await revoke(key)
+      gate.resolve()
+      for (const it of await Promise.all(held)) assert.equal(it.status, 200)
+      const { status, text } = await late
+      assert.equal(status, 401, text.slice(0, 200))
     })
 
     test('wait until another read is done, no longer than others do, and short ones do not wait', async () => {

@@ -150,6 +150,26 @@ test('of many who come at once few read before it is known how much they find', 
   assert.equal(most, READS_AT_ONCE)
 })
 
+test('a caller that waits to read is identified again: once its key is revoked, it is refused', async () => {
+  const id = await tokenOf(LARGE_BYTES_MIN)
+  const gate = Promise.withResolvers<void>()
+  let under = 0
+  found = () => (under++, gate.promise)
+  const { call, managementKey } = stage.vault
+  const ask = (its: string) => call('GET', `/tokens/${id}`, { key: its })
+  const held = Array.from({ length: READS_AT_ONCE }, () => ask(key))
+  await until(() => under === READS_AT_ONCE)
+  const body = { name: 'late', type: 'private', permissions: ['token:read'] }
+  const late = (await call('POST', '/applications', { key: managementKey, body })).json()
+  const waiting = ask(late['key'] as string)
+  await quiet()
+  const path = `/applications/${late['id'] as string}`
+  assert.equal((await call('DELETE', path, { key: managementKey })).status, 204)
+  gate.resolve()
+  for (const it of await Promise.all(held)) assert.equal(it.status, 200)
+  assert.equal((await waiting).status, 401)
+})
+
 test('on one connection the next is begun when the answer before it is taken', async () => {
   const id = await tokenOf(4 * MiB)
   const { client, serving } = await stage.dialWithin()

@@ -14,10 +14,10 @@ const card = (options: JsonObject = {}): JsonObject => ({
 })
 const REVEAL = { priority: 1, container: '/', transform: 'reveal' }
 
-describe('a public key that guesses a card number that is there', () => {
+describe('a public key that may find duplicates and guesses a card number that is there', () => {
   for (const path of ['/tokens', '/tokenize']) {
     test(`learns the token's id and place from ${path}, and nothing else of it`, async () => {
-      const vault = await stillVault()
+      const vault = await stillVault({ settings: { deduplicatePublic: true } })
       const owner = await vault.keyFor({ permissions: ['token:create'] })
       const theirs = await vault.call('POST', '/tokens', {
         key: owner,

@@ -770,7 +770,12 @@ for (const [name, open] of [
       const tenant = await management.tenants.retrieve()
       assert.ok(isUuid(tenant.id) && isUuid(tenant.ownerId))
       const { settings } = tenant
-      assert.deepEqual(settings, { fingerprintTokens: 'false', deduplicateTokens: 'false' })
+      assert.deepEqual(settings, {
+        fingerprintTokens: 'false',
+        deduplicateTokens: 'false',
+        deduplicatePublic: 'false',
+        deduplicateUnreadable: 'true',
+      })
       const renamed = await management.tenants.update({ name: 'renamed', settings })
       const { modifiedAt, modifiedBy, ...rest } = renamed
       assert.deepEqual(rest, { ...tenant, name: 'renamed' })

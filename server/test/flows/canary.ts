@@ -270,7 +270,10 @@ async function openVault(
     tokens: { tokensMax: 10_000, privacyShown: false },
     transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
     proxy: { timeoutMs: 25_000 },
-    reactors: { configurationRequired: true },
+    reactors: {
+      configurationRequired: true,
+      responseHeaders: { allowed: [], origin: null },
+    },
   })
   const rule = { priority: 1, container: '/', transform: 'mask' }
   return {

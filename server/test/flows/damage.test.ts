@@ -244,7 +244,7 @@ describe('a backup of a vault with a damaged value', () => {
   test('of an earlier version is verified in a migrated copy, and made as it is', async (t) => {
     const { folder } = await copied(t)
     const db = new DatabaseSync(join(folder, 'symbolon.db'))
-    db.exec('DROP TABLE notices; PRAGMA user_version = 11')
+    db.exec('DROP TABLE notices; DROP TABLE transaction_keys; PRAGMA user_version = 11')
     db.close()
     const { status, err } = await backUp(folder)
     assert.deepEqual([status, err], [0, ''])

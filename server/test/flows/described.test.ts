@@ -26,7 +26,7 @@ describe('a response is found not to be described', () => {
     const change = (world: StillWorld) => {
       const tokens = Object.create(world.store.tokens) as typeof world.store.tokens
       const store = Object.create(world.store, { tokens: { value: tokens } }) as typeof world.store
-      tokens.find = () => Promise.reject(new Error('It fails'))
+      tokens.lookUp = () => Promise.reject(new Error('It fails'))
       return { ...world, store }
     }
     await assert.rejects(sendDescribed({ count: COUNT, seed: SEED, change }), /failed with 500/)

@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { afterEach, describe, test } from 'node:test'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
-import { BODY_BYTES_MAX, MiB } from '../../src/base/limits.ts'
+import { BODY_BYTES_MAX, MiB, REQUEST_TIMEOUT_MS, STREAM_CHECK_MS } from '../../src/base/limits.ts'
 import { answered, answerWith, proxyStage, type ProxyStage } from '../kit/proxy-stage.ts'
 import type { ConnectionHandler } from '../kit/test-destination.ts'
 
@@ -381,3 +381,139 @@ function dechunked(text: string): string {
     rest = rest.slice(end + 4 + size)
   }
 }
+
+describe('a forwarded request that takes long', () => {
+  /** Opens a connection whose whole response is collected in `text`. */
+  async function dialed(): Promise<{ socket: Socket; text: () => string }> {
+    const socket = await stage.dial()
+    let text = ''
+    socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
+    return { socket, text: () => text }
+  }
+
+  /** Lets time pass, for durations, once everything that has arrived was read. */
+  async function elapse(ms: number): Promise<void> {
+    for (let turns = 0; turns < 50; turns++) await new Promise((resolve) => setImmediate(resolve))
+    stage.vault.world.clock.elapse(ms)
+    for (let turns = 0; turns < 50; turns++) await new Promise((resolve) => setImmediate(resolve))
+  }
+
+  /** Lets second after second pass until `done()`: on a busy machine something may arrive after the check it is for. */
+  async function elapseUntil(done: () => boolean): Promise<void> {
+    while (!done()) await elapse(STREAM_CHECK_MS)
+  }
+
+  async function revoke(): Promise<void> {
+    const { call, managementKey } = stage.vault
+    const own = (await call('GET', '/applications/key', { key: stage.key })).json()
+    const path = `/applications/${own['id'] as string}`
+    assert.equal((await call('DELETE', path, { key: managementKey })).status, 204)
+  }
+
+  test('ends when its key is revoked while the body comes: 401, and the destination got no whole request', async () => {
+    const counted: Sink = { bytes: 0, sockets: [] }
+    stage = await proxyStage({ serve: sink(counted) })
+    const { socket, text } = await dialed()
+    socket.write(headerSectionOf(['Content-Type: image/png', `Content-Length: ${TOTAL}`]))
+    await pour(socket, MiB, Buffer.alloc(64 * 1024))
+    await until(() => counted.bytes > 0)
+    await elapse(STREAM_CHECK_MS)
+    assert.equal(stage.destination.open(), 1)
+    await revoke()
+    await elapseUntil(() => answered(text()))
+    assert.match(text(), /^HTTP\/1\.1 401 [^]*"proxy_error":[^]*"key_unknown"/)
+    await until(() => stage.destination.open() === 0)
+    assert.ok(counted.bytes < TOTAL)
+    socket.destroy()
+  })
+
+  test('ends when its permission is taken away while the destination has not answered: 403', async () => {
+    stage = await proxyStage({ serve: (socket) => socket.resume() })
+    const { socket, text } = await dialed()
+    socket.write(headerSectionOf(['Content-Type: text/plain', 'Content-Length: 1']) + 'x')
+    await until(() => stage.destination.open() === 1)
+    const { call, managementKey } = stage.vault
+    const own = (await call('GET', '/applications/key', { key: stage.key })).json()
+    const path = `/applications/${own['id'] as string}`
+    const body = { name: 'narrowed', permissions: ['token:create'] }
+    assert.equal((await call('PUT', path, { key: managementKey, body })).status, 200)
+    await elapseUntil(() => answered(text()))
+    assert.match(text(), /^HTTP\/1\.1 403 [^]*"permission_missing"/)
+    await until(() => stage.destination.open() === 0)
+    socket.destroy()
+  })
+
+  test('ends when its key is revoked while the answer leaves: it is cut off', async () => {
+    const begun = 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbegun'
+    stage = await proxyStage({ serve: (socket) => socket.once('data', () => socket.write(begun)) })
+    const { socket, text } = await dialed()
+    socket.write(headerSectionOf(['Content-Type: text/plain', 'Content-Length: 1']) + 'x')
+    await until(() => text().endsWith('begun'))
+    await revoke()
+    await elapseUntil(() => socket.destroyed)
+    assert.ok(!answered(text()))
+    await until(() => stage.destination.open() === 0)
+    const logged = stage.vault.world.logged as [event: string, fields: { code?: string }][]
+    assert.ok(
+      logged.some(([, { code }]) => code === 'key_unknown'),
+      'it is logged as a refusal',
+    )
+  })
+
+  test('has 30 s for a body that may hold expressions, pauses or not: 408', async () => {
+    stage = await proxyStage()
+    const { socket, text } = await dialed()
+    socket.write(headerSectionOf(['Content-Type: application/json', 'Transfer-Encoding: chunked']))
+    for (let second = 0; second < 30; second += 5) {
+      socket.write('1\r\n1\r\n')
+      await elapse(5_000)
+      assert.equal(text(), '')
+    }
+    // No data, but the connection is not idle.
+    socket.write('1;extension=')
+    await elapseUntil(() => answered(text()))
+    assert.match(text(), /^HTTP\/1\.1 408 [^]*"request_timeout"/)
+    assert.deepEqual(stage.destination.received, [])
+    socket.destroy()
+  })
+
+  test('must send a body that is forwarded as it comes at 1,000 bytes per second after the first 30 s: 408', async () => {
+    const counted: Sink = { bytes: 0, sockets: [] }
+    stage = await proxyStage({ serve: sink(counted) })
+    const { socket, text } = await dialed()
+    socket.write(headerSectionOf(['Content-Type: image/png', `Content-Length: ${TOTAL}`]))
+    await pour(socket, 10_000, Buffer.alloc(1000))
+    await until(() => counted.bytes === 10_000)
+    await elapse(REQUEST_TIMEOUT_MS + 9_000)
+    assert.equal(text(), '')
+    await elapseUntil(() => answered(text()))
+    assert.match(text(), /^HTTP\/1\.1 408 [^]*"request_timeout"/)
+    await until(() => stage.destination.open() === 0)
+    socket.destroy()
+  })
+
+  test('may take any time while the destination does not read', async () => {
+    const counted: Sink = { bytes: 0, sockets: [] }
+    let reading = false
+    stage = await proxyStage({ serve: sink(counted, () => reading) })
+    const { socket, text } = await dialed()
+    const total = 64 * MiB
+    socket.write(headerSectionOf(['Content-Type: image/png', `Content-Length: ${total}`]))
+    const poured = pour(socket, total, Buffer.alloc(64 * 1024))
+    await until(() => counted.sockets.length > 0 && counted.bytes > 0)
+    let before = -1
+    for (let still = 0; still < 200; still++) {
+      if (socket.bytesWritten !== before) still = 0
+      before = socket.bytesWritten
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    await elapse(3_600_000)
+    assert.equal(text(), '')
+    reading = true
+    for (const it of counted.sockets) it.resume()
+    await poured
+    await until(() => answered(text()))
+    assert.match(text(), /^HTTP\/1\.1 200 /)
+    socket.destroy()
+  })
+})

@@ -40,6 +40,21 @@ describe('symbolon reactor run', () => {
     })
   }
 
+  test('hands the code a secret as a string, and refuses the placeholder of one', async (t) => {
+    const [code, held, shown] = files(t, {
+      'same.js': 'module.exports = ({ configuration }) => ({ raw: configuration })',
+      'held.json': '{ "salt": { "secret": "pepper" }, "more": { "a": 1 } }',
+      'shown.json': '{ "salt": "__SYMBOLON_WRITE_ONLY_SECRET__" }',
+    })
+    const run = async (file: string) =>
+      await runSymbolon(['reactor', 'run', code!, '--configuration', file, '--level', 'portable'])
+    const { out } = await run(held!)
+    assert.deepEqual(JSON.parse(out), { raw: { salt: 'pepper', more: { a: 1 } } })
+    const refused = await run(shown!)
+    assert.equal(refused.status, 1)
+    assert.match(refused.err, /shown\.json holds the placeholder of a secret: put the secret in/)
+  })
+
   const ends: [code: string, said: RegExp][] = [
     [
       'module.exports = () => { throw new TypeError("no") }',

@@ -264,12 +264,28 @@ describe('A job', () => {
     const key = await vault.keyFor({ permissions: ['token:use'] })
     const own = await vault.call('GET', '/applications/key', { key })
     assert.equal((await react({ callback_url: RECEIVER }, key)).status, 202)
-    const applicationId = own.json()['id'] as string
-    assert.equal((await manage('DELETE', `/applications/${applicationId}`)).status, 204)
+    const path = `/applications/${own.json()['id'] as string}`
+    const narrowed = { name: 'narrowed', permissions: ['token:read'] }
+    assert.equal((await manage('PUT', path, narrowed)).status, 200)
     await work()
     assert.equal(runner.ran.length, 0)
-    assert.equal((bodyOf(sent[0]!) as JsonObject)['code'], 'key_unknown')
-    assert.equal(headersOf(sent[0]!)['bt-reactor-status'], '401')
+    assert.equal((bodyOf(sent[0]!) as JsonObject)['code'], 'permission_missing')
+    assert.equal(headersOf(sent[0]!)['bt-reactor-status'], '403')
+  })
+
+  test('is not run when the application that invoked it is gone, and nothing is sent', async () => {
+    const { invoke, work, pass, sent, runner, manage, callerId, deadLetters } =
+      await callbackStage()
+    await invoke()
+    assert.equal((await manage('DELETE', `/applications/${callerId}`)).status, 204)
+    await work()
+    await pass(4 * 60)
+    assert.equal(runner.ran.length, 0)
+    assert.deepEqual(sent, [])
+    assert.deepEqual(
+      (await deadLetters()).map((it) => [it['status'], it['failure']]),
+      [[401, 'refused: unlisted']],
+    )
   })
 
   test('is not run when the key that invoked it is gone, though the application is there', async () => {

@@ -109,7 +109,8 @@ describe('a damaged token', () => {
 
   test('is not returned as a duplicate: the caller would believe that its data is stored', async () => {
     const { vault, tokenize, tryTokenize, key } = await tokenStage()
-    const token = { type: 'token', data: 'secret', deduplicate_token: true }
+    const mask = '{{ data | reveal_last: 4 }}'
+    const token = { type: 'token', data: 'secret', mask, deduplicate_token: true }
     const { id } = (await tokenize(token)) as JsonObject
     await damageOne(vault, id)
     const reply = await tryTokenize(token, key)

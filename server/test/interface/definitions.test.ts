@@ -168,6 +168,8 @@ for (const { path, word, body, update, changed } of KINDS) {
       [
         [`${title} deleted`, id],
         [`${title} read`, null],
+        // The answer to PUT shows the key of a proxy.
+        ...(word === 'proxy' ? [[`${title} read`, id]] : []),
         [`${title} updated`, id],
         [`${title} updated`, id],
         [`${title} created`, id],

@@ -120,9 +120,9 @@ describe('POST /detokenize answers', () => {
           ...world.store,
           tokens: {
             ...world.store.tokens,
-            find: (tenantId, ids) => {
+            lookUp: (tenantId, ids) => {
               finds.push(ids.length)
-              return world.store.tokens.find(tenantId, ids)
+              return world.store.tokens.lookUp(tenantId, ids)
             },
           },
         },

@@ -708,7 +708,7 @@ describe('when the world fails', () => {
           ...world.store,
           tokens: {
             ...world.store.tokens,
-            find: async () => await Promise.reject(new Error(secret)),
+            lookUp: async () => await Promise.reject(new Error(secret)),
           },
         },
       }),

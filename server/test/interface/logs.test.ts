@@ -159,7 +159,7 @@ describe('GET /logs answers', () => {
       data.map((it) => [it['message'], it['entity_id'] ?? null]),
       [
         ['Token created before: the answer was repeated', null],
-        ['Token read: data shown', first.json()['id']],
+        ['Token found as a duplicate: data shown', first.json()['id']],
         ['Allowed: create token', null],
         ['Token created', first.json()['id']],
       ],

@@ -228,6 +228,20 @@ describe('GET /openapi.json', () => {
     }
   })
 
+  test('writes the errors that most operations share once, and refers to them', async () => {
+    const { paths, components } = await openApi()
+    const text = JSON.stringify(paths)
+    const unused = Object.keys(components.responses).filter(
+      (it) => !text.includes(`"#/components/responses/${it}"`),
+    )
+    // Where nothing is served there is no operation, only these errors.
+    const ofNoOperation = ['Problem400', 'Problem404', 'Problem405']
+    assert.deepEqual(
+      unused.filter((it) => it.startsWith('Problem')),
+      ofNoOperation,
+    )
+  })
+
   test('refers to nothing that is not there', async () => {
     const document = await openApi()
     const references = referencesIn(document as unknown as Json)

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { CVC_LIFETIME_MS, JOB_RESULT_MS } from '../../src/base/limits.ts'
 import { isUuid } from '../../src/base/id.ts'
 import type { JsonObject } from '../../src/base/json.ts'
-import { openResult } from '../../src/reactors/jobs/job-state.ts'
+import { openJobState, openResult, sealJobState } from '../../src/reactors/jobs/job-state.ts'
 import { callbackStage, RECEIVER, type CallbackStage } from '../kit/callback-stage.ts'
 import { threw } from '../kit/still-runner.ts'
 
@@ -91,6 +91,36 @@ describe('POST /reactors/{id}/react-async', () => {
     assert.equal((await stage.vault.call('GET', path, { key: stage.key })).status, 200)
   })
 
+  test('is invoked once in the audit log: fetching its result is a read of the result', async () => {
+    const stage = await callbackStage()
+    const { vault, key, work, logs } = stage
+    const path = await begin(stage)
+    const id = path.split('/').at(-1)!
+    const messages = async (): Promise<unknown[]> => {
+      const { data } = await logs('?size=100')
+      const about = data.filter((it) => (it['entity_type'] as string).startsWith('reactor'))
+      return about.map((it) => [it['message'], it['entity_id'] ?? null])
+    }
+    const before = await messages()
+    const absent = [path, path.replace(/[^/]+$/, 'x'), path.replace(stage.id, id)]
+    for (const it of absent) assert.equal((await vault.call('GET', it, { key })).status, 404)
+    const another = await vault.keyFor({ permissions: ['token:use'] })
+    assert.deepEqual(await messages(), before)
+
+    await work()
+    const ran = await messages()
+    assert.equal((await vault.call('GET', path, { key: another })).status, 404)
+    assert.deepEqual(await messages(), ran)
+    assert.equal((await vault.call('GET', path, { key })).status, 200)
+    const read = ['Reactor result read', id]
+    assert.deepEqual(await messages(), [read, ...ran])
+
+    const without = await vault.keyFor({ permissions: ['token:read'] })
+    assert.equal((await vault.call('GET', path, { key: without })).status, 403)
+    const refused = ['Refused: read reactor_result, without reactor:invoke', null]
+    assert.deepEqual(await messages(), [refused, read, ...ran])
+  })
+
   test('is run for a session as far as its grantor has the rights still', async () => {
     const stage = await callbackStage()
     const { vault, id, work } = stage
@@ -126,6 +156,41 @@ describe('POST /reactors/{id}/react-async', () => {
       const keys = await vault.world.keyring.open(vault.tenantId)
       assert.equal(openResult(keys, job!).status, status)
       assert.equal(job!.reactorId, id)
+    }
+  })
+
+  test('is run for a session whose keys were not stored, by an earlier version, as it would have been', async () => {
+    for (const earlier of [true, false]) {
+      const stage = await callbackStage()
+      const { vault, work } = stage
+      const permissions = ['reactor:invoke']
+      const by = { key: vault.managementKey }
+      const body = { name: 'browser', type: 'public', permissions: ['token:create'] }
+      const browser = (await vault.call('POST', '/applications', { ...by, body })).json()
+      const opened = (
+        await vault.call('POST', '/sessions', { key: browser['key'] as string })
+      ).json()
+      const grantor = await vault.keyFor({ permissions })
+      const given = { key: grantor, body: { nonce: opened['nonce']!, permissions } }
+      assert.equal((await vault.call('POST', '/sessions/authorize', given)).status, 200)
+      const path = await begin({ ...stage, key: opened['session_key'] as string })
+      const { jobs } = vault.world.store
+      const find = async () => (await jobs.find(vault.tenantId, path.split('/').at(-1)!))!
+      const keys = await vault.world.keyring.open(vault.tenantId)
+      if (earlier) {
+        const job = await find()
+        const { initiator, ...state } = openJobState(keys, job)
+        const { keys: _, ...session } = initiator.session!
+        const before = { ...state, initiator: { ...initiator, session } }
+        const terms = sealJobState(keys, job.id, before)
+        const stored = { ...job, terms, revision: job.revision + 1 }
+        const change = { kind: 'update-job', job: stored } as const
+        assert.equal(await vault.world.store.commit(vault.tenantId, [change]), null)
+      }
+      const at = `/applications/${browser['id'] as string}/regenerate`
+      assert.equal((await vault.call('POST', at, by)).status, 200)
+      await work()
+      assert.equal(openResult(keys, await find()).status, earlier ? 200 : 401)
     }
   })
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import type { TenantSettings } from '../../src/base/access.ts'
 import type { JsonObject } from '../../src/base/json.ts'
 import { TENANT_CLEARING_MS } from '../../src/base/limits.ts'
 import { clearDeletedTenants } from '../../src/tenants/clear-deleted-tenants.ts'
@@ -28,7 +29,12 @@ describe('GET /tenants/self', () => {
       id: vault.tenantId,
       owner_id: id,
       name: 'first',
-      settings: { fingerprint_tokens: 'false', deduplicate_tokens: 'false' },
+      settings: {
+        fingerprint_tokens: 'false',
+        deduplicate_tokens: 'false',
+        deduplicate_public: 'false',
+        deduplicate_unreadable: 'true',
+      },
       created_by: id,
       created_at: '2026-03-01T12:00:00.000+00:00',
     })
@@ -44,9 +50,11 @@ describe('PUT /tenants/self', () => {
     assert.equal(first.status, 200)
     const second = await put(vault, { name: 'é', settings: { deduplicate_tokens: true } })
     const third = await put(vault, { name: 'z' })
+    const others = { deduplicate_public: 'false', deduplicate_unreadable: 'true' }
     assert.deepEqual(second.json()['settings'], {
       fingerprint_tokens: 'true',
       deduplicate_tokens: 'true',
+      ...others,
     })
     assert.deepEqual(third.json()['settings'], second.json()['settings'])
     const read = await vault.call('GET', '/tenants/self', { key: vault.managementKey })
@@ -56,6 +64,14 @@ describe('PUT /tenants/self', () => {
     assert.deepEqual(off.json()['settings'], {
       fingerprint_tokens: 'false',
       deduplicate_tokens: 'true',
+      ...others,
+    })
+    const settings = { deduplicate_public: true, deduplicate_unreadable: 'false' }
+    assert.deepEqual((await put(vault, { name: 'z', settings })).json()['settings'], {
+      fingerprint_tokens: 'false',
+      deduplicate_tokens: 'true',
+      deduplicate_public: 'true',
+      deduplicate_unreadable: 'false',
     })
   })
 
@@ -77,13 +93,40 @@ describe('PUT /tenants/self', () => {
     assert.notEqual((await make())['id'], first['id'])
   })
 
-  test('a name that another tenant has is 409; its own is fine', async () => {
+  test('a name that another tenant has is accepted like any other, and proves nothing', async () => {
     const vault = await stillVault()
-    await vault.addTenant('theirs')
-    assertRefused(await put(vault, { name: 'theirs' }), 409, 'tenant_name_taken')
-    assert.equal((await put(vault, { name: 'first' })).status, 200)
+    const theirs = await vault.addTenant('theirs')
+    const [taken, free] = [
+      await put(vault, { name: 'theirs' }),
+      await put(vault, { name: 'nobodys' }),
+    ]
+    assert.equal(taken.status, 200)
+    assert.deepEqual({ ...taken.json(), name: 'nobodys' }, free.json())
+    assert.equal((await put(vault, { name: 'theirs' })).status, 200)
+    const other = await vault.call('GET', '/tenants/self', { key: theirs })
+    assert.equal(other.json()['name'], 'theirs')
+    assert.notEqual(other.json()['id'], vault.tenantId)
     assert.equal((await put(vault, { name: 'x'.repeat(200) })).status, 200)
+    await assert.rejects(vault.addTenant('theirs'), /There is a tenant named "theirs" already/)
   })
+
+  for (const store of ['sqlite', 'postgres'] as const) {
+    test(`settings that are newer than a tenant have their defaults, on ${store}`, async (t) => {
+      const vault = await stillVault({ store })
+      t.after(() => vault.close())
+      const tenant = (await vault.world.store.tenants.find(vault.tenantId))!
+      const older = { fingerprintTokens: true, deduplicateTokens: false } as TenantSettings
+      const change = { kind: 'update-tenant', tenant: { ...tenant, settings: older } } as const
+      assert.equal(await vault.world.store.commit(vault.tenantId, [change]), null)
+      const read = await vault.call('GET', '/tenants/self', { key: vault.managementKey })
+      assert.deepEqual(read.json()['settings'], {
+        fingerprint_tokens: 'true',
+        deduplicate_tokens: 'false',
+        deduplicate_public: 'false',
+        deduplicate_unreadable: 'true',
+      })
+    })
+  }
 
   const malformed: Record<string, JsonObject> = {
     'no name': {},

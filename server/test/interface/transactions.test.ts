@@ -268,6 +268,40 @@ describe('transactions, decisions', () => {
     }
   })
 
+  test('commit when a key that wrote in it was revoked: 409 for every key, then a rollback is 200', async () => {
+    const { begin, commit, rollback, vault, seen } = await transactionStage()
+    const body = { name: 'theirs', type: 'public', permissions: ['token:create'] }
+    const by = { key: vault.managementKey }
+    const theirs = (await vault.call('POST', '/applications', { ...by, body })).json()
+    const transaction = await begin()
+    const headers = { 'bt-transaction-id': transaction }
+    const call = { key: theirs['key'] as string, headers, body: { data: 'x' } }
+    const id = (await vault.call('POST', '/tokens', call)).json()['id'] as string
+    const path = `/applications/${theirs['id'] as string}/regenerate`
+    const another = (await vault.call('POST', path, by)).json()['key'] as string
+    for (const key of [undefined, another, vault.managementKey]) {
+      const reply = await commit(transaction, key)
+      assert.deepEqual([reply.status, reply.json()['code']], [409, 'transaction_revoked'])
+      assert.match(reply.json()['detail'] as string, /roll the transaction back/)
+      assert.equal(await seen(id), 404)
+    }
+    assert.equal((await rollback(transaction)).status, 200)
+    assert.equal((await commit(transaction)).json()['code'], 'transaction_rolled_back')
+  })
+
+  test('commit when a key that only opened it was revoked: 200', async () => {
+    const { begin, commit, make, vault, seen } = await transactionStage()
+    const body = { name: 'theirs', type: 'public', permissions: ['token:create'] }
+    const by = { key: vault.managementKey }
+    const theirs = (await vault.call('POST', '/applications', { ...by, body })).json()
+    const transaction = await begin(theirs['key'] as string)
+    const id = await make(transaction, { data: 'x' })
+    const path = `/applications/${theirs['id'] as string}`
+    assert.equal((await vault.call('DELETE', path, by)).status, 204)
+    assert.equal((await commit(transaction)).status, 200)
+    assert.equal(await seen(id), 200)
+  })
+
   test('commit or rollback when not open: with an idempotency key the 200 is replayed', async () => {
     const { begin, vault, key } = await transactionStage()
     for (const how of ['commit', 'rollback']) {

@@ -256,7 +256,7 @@ describe('PATCH /tokens/{id}: deduplication', () => {
     const { create, patch, vault } = await stage()
     const one = await create({ data: 'one', ...UNIQUE, metadata: { n: '1' } })
     const two = await create({ data: 'two', ...UNIQUE })
-    const key = await vault.keyFor({ type: 'public', permissions: ['token:update'] })
+    const key = await vault.keyFor({ permissions: ['token:update'] })
     const reply = await patch(two, { data: 'one' }, key)
     assert.equal(reply.json()['id'], one)
     assert.deepEqual(Object.keys(reply.json()), [

@@ -34,16 +34,17 @@ export interface TokenLocation {
   readonly containers: readonly string[]
 }
 
-/** Returns what the holder is shown of the token by the permission, or null if it may not use it. */
+/**
+ * Returns what the holder is shown of the token by the permission, or null if it may not use it. All of the holder's rights must
+ * allow it in the same container, and none of them shows more of the token than it would alone.
+ */
 export function shownTo(holder: Holder, permission: string, place: TokenLocation): ShownAs | null {
-  return least(
-    holder.map((granted) => {
-      const each = place.containers.map((it) => inContainer(granted, permission, it, place.id))
-      const some = each.filter((it) => it !== null)
-      const enough = NEEDED_EVERYWHERE.includes(permission) ? each.length : 1
-      return some.length >= enough ? least(some) : null
-    }),
-  )
+  const { containers, id } = place
+  const shown = containers.map((it) => holder.map((own) => inContainer(own, permission, it, id)))
+  const allowed = shown.filter((it) => !it.includes(null)).length
+  const needed = NEEDED_EVERYWHERE.includes(permission) ? containers.length : 1
+  if (allowed < needed) return null
+  return least(shown.flat().filter((it) => it !== null))
 }
 
 /** Whether the permission is held in any container at all: the first check. */

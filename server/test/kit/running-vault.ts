@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { bareEnvironment } from './environment.ts'
 
-const PROGRAM = fileURLToPath(new URL('../../bin/symbolon.cjs', import.meta.url))
+const CHECKOUT = fileURLToPath(new URL('../../..', import.meta.url))
 
 /** Flags and variables without which the program would start itself again with them, which costs as much as a short command. */
 const NODE_FLAGS = JSON.parse(
@@ -50,22 +50,27 @@ export function filesIn(folder: string): string[] {
   return entries.filter((it) => it.isFile()).map((it) => join(folder, it.name))
 }
 
-/** Runs a command to its end; `cwd` matters if no data folder is given. */
+/** Runs a command to its end; `cwd` matters if no data folder is given. `checkout` as for startVault(). */
 export async function runSymbolon(
   args: readonly string[],
   variables: Record<string, string> = {},
   cwd?: string,
+  checkout?: string,
 ): Promise<Finished> {
-  return await finished(start(args, variables, cwd))
+  return await finished(start(args, variables, cwd, checkout))
 }
 
-/** Starts `serve` on a free port and waits for its ready line; throws its output if it ends first. */
+/**
+ * Starts `serve` on a free port and waits for its ready line; throws its output if it ends first. `checkout` is the folder of
+ * another version, with its packages installed.
+ */
 export async function startVault(
   folder: string,
   variables: Record<string, string> = {},
+  checkout?: string,
 ): Promise<RunningVault> {
   const all = { SYMBOLON_DATA_DIR: folder, ...variables }
-  const child = start(['serve'], all)
+  const child = start(['serve'], all, undefined, checkout)
   const end = finished(child)
   let printed = ''
   const { promise: ready, resolve } = Promise.withResolvers<string>()
@@ -96,8 +101,10 @@ function start(
   args: readonly string[],
   variables: Record<string, string>,
   cwd?: string,
+  checkout = CHECKOUT,
 ): ChildProcess {
-  return spawn(process.execPath, [...NODE_FLAGS, PROGRAM, ...args], {
+  const program = join(checkout, 'server/bin/symbolon.cjs')
+  return spawn(process.execPath, [...NODE_FLAGS, program, ...args], {
     ...(cwd === undefined ? {} : { cwd }),
     // Port 0, so that concurrent vaults never want the same port.
     env: { ...bareEnvironment(), ...NODE_VARIABLES, SYMBOLON_PORT: '0', ...variables },

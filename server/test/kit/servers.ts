@@ -64,6 +64,6 @@ const RUNNING = new AsyncLocalStorage<number>()
 export function runnerAt(place: number, runner: StillRunner): StillRunner {
   const own = Object.create(runner) as StillRunner
   return Object.assign(own, {
-    run: (job: Parameters<StillRunner['run']>[0]) => RUNNING.run(place, () => runner.run(job)),
+    run: (...run: Parameters<StillRunner['run']>) => RUNNING.run(place, () => runner.run(...run)),
   })
 }

@@ -17,7 +17,7 @@ if (enlisted === 'enlisted') {
     expiresAt: 1000,
   } as const
   await store.commit(TENANT, [{ kind: 'open-transaction', transaction }])
-  within.push({ kind: 'enlist', transactionId: TENANT, now: 0 })
+  within.push({ kind: 'enlist', transactionId: TENANT, keys: [], now: 0 })
 }
 await store.commit(TENANT, [...within, insertNumbered(1, 1001)])
 process.stdout.write('acknowledged all\n')

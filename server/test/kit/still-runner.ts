@@ -21,6 +21,8 @@ export interface StillRunner extends ReactorRunner {
   level: ReactorLevel | null
   hasCapacity: (tenantId: string) => boolean
   readonly ran: Ran[]
+  /** Returns when a run gets its slot; null, if it has one at once, unless replaced. */
+  slot: () => Promise<void> | null
   /** Returns the outcome; the code's input, as `raw`, unless replaced. */
   behave: (ran: Ran) => ReactorOutcome | Promise<ReactorOutcome>
 }
@@ -30,8 +32,14 @@ export function stillRunner(): StillRunner {
     level: 'jail',
     ran: [],
     hasCapacity: () => true,
+    slot: () => null,
     behave: ({ args }) => returned({ raw: args }),
-    run: async ({ args, configuration, apiKey, ...run }) => {
+    run: async ({ args, configuration, apiKey, ...run }, admit) => {
+      const slot = runner.slot()
+      if (slot !== null) {
+        await slot
+        await admit?.()
+      }
       const ran = {
         ...run,
         args: JSON.parse(args.reveal()) as Json,

@@ -11,5 +11,8 @@ export const STILL_SETTINGS: AppSettings = {
   transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
   // In real time: long enough that no test reaches it.
   proxy: { timeoutMs: 600_000 },
-  reactors: { configurationRequired: true },
+  reactors: {
+    configurationRequired: true,
+    responseHeaders: { allowed: [], origin: null },
+  },
 }

@@ -70,6 +70,9 @@ export interface StillVaultOptions {
   readonly tokensMax?: number
   readonly privacyShown?: boolean
   readonly configurationRequired?: boolean
+  /** Guarded headers that reactors may send. */
+  readonly responseHeaders?: readonly string[]
+  readonly publicUrl?: string
   readonly callbackRetryBaseMs?: number
   readonly corsOrigins?: '*' | readonly string[]
   /** Settings of every tenant. */
@@ -105,7 +108,13 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
       tokensMax: options.tokensMax ?? STILL_SETTINGS.tokens.tokensMax,
       privacyShown: options.privacyShown ?? STILL_SETTINGS.tokens.privacyShown,
     },
-    reactors: { configurationRequired: options.configurationRequired ?? true },
+    reactors: {
+      configurationRequired: options.configurationRequired ?? true,
+      responseHeaders: {
+        allowed: options.responseHeaders ?? [],
+        origin: options.publicUrl ?? null,
+      },
+    },
   }
   const apps = stills.map((it, place) => {
     const own = { ...it, keyring: keyrings[place]!, runner: runnerAt(place, it.runner) }

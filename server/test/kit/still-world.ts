@@ -1,5 +1,9 @@
 import { hash } from 'node:crypto'
-import type { RequestContext, Principal } from '../../src/base/access.ts'
+import {
+  DEFAULT_TENANT_SETTINGS,
+  type RequestContext,
+  type Principal,
+} from '../../src/base/access.ts'
 import { Sensitive } from '../../src/base/sensitive.ts'
 import { canonical } from '../../src/adapters/canonical-json/canonical.ts'
 import { MemoryStore } from '../../src/adapters/memory/memory-store.ts'
@@ -69,9 +73,10 @@ export function contextWith(
   return {
     tenantId: '01945d00-0000-4000-8000-00000000000a',
     plan: 'enterprise',
-    settings: { fingerprintTokens: false, deduplicateTokens: false },
+    settings: DEFAULT_TENANT_SETTINGS,
     applicationId: '01945d00-0000-4000-8000-00000000000b',
     keyId: '01945d00-0000-4000-8000-00000000000c',
+    keys: [],
     type: 'private',
     permissions: [],
     rules: [],

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
 import { sealContextOf } from '../../src/key-rotation/seal-context.ts'
 import { ANY_TOKEN } from '../../src/ports/token-query.ts'
-import type { EnvelopeCursor, StoredEnvelope, StoredToken } from '../../src/ports/stored.ts'
+import type { EnvelopeCursor, FoundToken, StoredEnvelope } from '../../src/ports/stored.ts'
 import type { World } from '../../src/ports/world.ts'
 
 type ComparedWorld = Pick<World, 'store' | 'keyring'>
@@ -72,12 +72,13 @@ export async function compareStores(
     const query = { where: ANY_TOKEN, within: null, now: 0 }
     for (let after: string | null = null; ;) {
       const stretch = { after, size: AT_ONCE }
-      const tokens: StoredToken[] = await both((at) =>
-        at.store.tokens.listAfter(id, query, stretch),
-      )
+      const tokens: FoundToken[] = await both((at) => at.store.tokens.listAfter(id, query, stretch))
       if (tokens.length === 0) return
       after = tokens.at(-1)!.internalId
       compared.tokens += tokens.length
+      for (const it of tokens) {
+        if (it.data === null) await both((at) => at.store.tokens.find(id, [it.id]))
+      }
     }
   }
 

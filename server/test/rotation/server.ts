@@ -68,7 +68,10 @@ async function serve(options: RotatingServerOptions): Promise<void> {
       tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
       transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
       proxy: { timeoutMs: 25_000 },
-      reactors: { configurationRequired: true },
+      reactors: {
+        configurationRequired: true,
+        responseHeaders: { allowed: [], origin: null },
+      },
     },
   )
   await app.listen({ host: '127.0.0.1', port: 0 })

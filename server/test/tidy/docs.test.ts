@@ -159,7 +159,10 @@ function routesOfTheService(): DocumentedRoute[] {
       tokens: { tokensMax: 1, privacyShown: false },
       transactions: { lifetimeMs: 1 },
       proxy: { timeoutMs: 1 },
-      reactors: { configurationRequired: true },
+      reactors: {
+        configurationRequired: true,
+        responseHeaders: { allowed: [], origin: null },
+      },
       version: '0.0.0',
     },
     new EphemeralKeys(),

@@ -113,7 +113,9 @@ describe('JailRunner.run()', () => {
     const counting = runOf('let runs = 0; module.exports = () => [process.pid, ++runs]')
     const [pid, first] = resultOf(await runner.run(counting)) as [number, number]
     while (!['T', null].includes(stateOf(pid))) await pause()
-    assert.deepEqual([first, resultOf(await runner.run(counting))], [1, [pid, 2]])
+    // It begins at once, so it need not be admitted.
+    const second = await runner.run(counting, () => Promise.reject(new Error('Asked')))
+    assert.deepEqual([first, resultOf(second)], [1, [pid, 2]])
   })
 
   test('runs as many of a tenant as it may, and the others after them', async (t) => {
@@ -127,6 +129,31 @@ describe('JailRunner.run()', () => {
       outcomes.map(resultOf),
       slow.map(() => 1),
     )
+  })
+
+  test('begins a run that waited only if it is admitted then, and the ones after it all the same', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const code = 'module.exports = () => new Promise((resolve) => setTimeout(resolve, 50, 1))'
+    const order: string[] = []
+    const first = Array.from({ length: REACTOR_TENANT_RUNS_MAX }, async () => {
+      await runner.run(runOf(code))
+      order.push('ran')
+    })
+    const refused = assert.rejects(
+      runner.run(runOf(code), async () => {
+        order.push('asked')
+        throw new Error('No longer')
+      }),
+      { message: 'No longer' },
+    )
+    const last = runner.run(runOf(code), async () => {
+      order.push('asked')
+    })
+    await Promise.all([...first, refused])
+    assert.equal(resultOf(await last), 1)
+    // Not before one of the others had given up its slot.
+    assert.equal(order[0], 'ran')
+    assert.equal(order.filter((it) => it === 'asked').length, 2)
   })
 
   test('tells what the code says, but for what it was handed, and only so much of it', async () => {

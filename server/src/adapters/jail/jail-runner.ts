@@ -55,6 +55,7 @@ import {
 } from '../../base/limits.ts'
 import {
   RunnerUnavailable,
+  type Admit,
   type ReactorLevel,
   type ReactorOutcome,
   type ReactorRunner,
@@ -206,13 +207,17 @@ export class JailRunner implements ReactorRunner {
     return this.#queue.hasCapacity(tenantId)
   }
 
-  async run(run: SandboxRun): Promise<ReactorOutcome> {
+  async run(run: SandboxRun, admit?: Admit): Promise<ReactorOutcome> {
     if (this.#closed || this.level === null)
       throw new RunnerUnavailable('The sandbox is not available')
+    const queued = !this.#queue.mayRun(run.tenantId)
     const release = await this.#queue.acquire(run.tenantId)
     let finished = Promise.resolve()
     try {
-      const guest = await this.#processFor(run)
+      const warm = this.#warm.take(run)
+      const guest = warm ?? (await this.#processFor(run))
+      if (queued || warm === null) await this.#admit(guest, admit)
+      warm?.thaw()
       const outcome = await this.#runIn(guest, run)
       finished = this.#finish(guest, run)
       return outcome
@@ -234,12 +239,17 @@ export class JailRunner implements ReactorRunner {
     this.#files.remove()
   }
 
-  async #processFor(run: SandboxRun): Promise<GuestProcess> {
-    const warm = this.#warm.take(run)
-    if (warm !== null) {
-      warm.thaw()
-      return warm
+  /** Starting a process may take as long as a wait in the queue. A process that was for nothing is ended. */
+  async #admit(guest: GuestProcess, admit: Admit | undefined): Promise<void> {
+    try {
+      await admit?.()
+    } catch (error) {
+      guest.kill()
+      throw error
     }
+  }
+
+  async #processFor(run: SandboxRun): Promise<GuestProcess> {
     // Takes less than a tenth of the time that another process would. It is tried once: each may take a second, and end.
     const guest = await this.#finishing.take(run)
     return guest ?? (await readied(this.#prewarmed.shift() ?? this.#start()))

@@ -12,9 +12,16 @@ export class RunQueue {
   readonly #waiting: QueuedRun[] = []
   #total = 0
 
+  /** Whether a run of the tenant would get a slot without waiting. */
+  mayRun(tenantId: string): boolean {
+    return (
+      this.#total < REACTOR_RUNS_MAX && (this.#running.get(tenantId) ?? 0) < REACTOR_TENANT_RUNS_MAX
+    )
+  }
+
   /** Whether `acquire` would admit or queue a run of the tenant. */
   hasCapacity(tenantId: string): boolean {
-    return this.#mayRun(tenantId) || this.#waitingOf(tenantId) < REACTOR_TENANT_WAITING_MAX
+    return this.mayRun(tenantId) || this.#waitingOf(tenantId) < REACTOR_TENANT_WAITING_MAX
   }
 
   /**
@@ -22,7 +29,7 @@ export class RunQueue {
    * long.
    */
   async acquire(tenantId: string): Promise<() => void> {
-    if (!this.#mayRun(tenantId)) await this.#wait(tenantId)
+    if (!this.mayRun(tenantId)) await this.#wait(tenantId)
     else this.#begin(tenantId)
     let over = false
     return () => {
@@ -30,12 +37,6 @@ export class RunQueue {
       over = true
       this.#end(tenantId)
     }
-  }
-
-  #mayRun(tenantId: string): boolean {
-    return (
-      this.#total < REACTOR_RUNS_MAX && (this.#running.get(tenantId) ?? 0) < REACTOR_TENANT_RUNS_MAX
-    )
   }
 
   #wait(tenantId: string): Promise<void> {
@@ -64,7 +65,7 @@ export class RunQueue {
     if (left === 0) this.#running.delete(tenantId)
     else this.#running.set(tenantId, left)
     this.#total -= 1
-    const index = this.#waiting.findIndex((it) => this.#mayRun(it.tenantId))
+    const index = this.#waiting.findIndex((it) => this.mayRun(it.tenantId))
     if (index < 0) return
     const [next] = this.#waiting.splice(index, 1)
     this.#begin(next!.tenantId)

@@ -7,6 +7,7 @@ import {
   type EnvelopeTable,
   type StoredAnswer,
   type StoredEnvelope,
+  type StoredToken,
 } from '../../ports/stored.ts'
 import { compare, type MemoryTable } from './memory-table.ts'
 
@@ -34,6 +35,30 @@ export function answerEnvelopes(
       answers.put(tenantId, it.id, { ...it, body })
     }),
   )
+}
+
+/** Returns the envelopes of a token's data and of its security code. */
+export function tokenEnvelopes(
+  table: 'tokens' | 'pending',
+  token: StoredToken,
+  put: (renewed: StoredToken) => void,
+): MemoryEnvelope[] {
+  const { id, internalId: row, type, containers, data, cvc } = token
+  const bound = { table, row, id, type, containers }
+  const whole: MemoryEnvelope = {
+    ...bound,
+    part: 'data',
+    envelope: data,
+    renew: (renewed) => put({ ...token, data: renewed }),
+  }
+  if (cvc === null) return [whole]
+  const apart: MemoryEnvelope = {
+    ...bound,
+    part: 'cvc',
+    envelope: cvc.envelope,
+    renew: (envelope) => put({ ...token, cvc: { ...cvc, envelope } }),
+  }
+  return [whole, apart]
 }
 
 /** Works as TenantReader.envelopes: a chunk ends with its table. */

@@ -14,19 +14,18 @@ import type {
 } from '../../ports/store.ts'
 import type {
   StoredAnswer,
-  StoredApplication,
-  StoredApplicationKey,
   StoredReactor,
   StoredSession,
   StoredTenant,
 } from '../../ports/stored.ts'
+import { MemoryApplications } from './memory-applications.ts'
 import { answerEnvelopes, envelopesIn, renewIn, type MemoryEnvelope } from './memory-envelopes.ts'
 import { MemoryDefined } from './memory-defined.ts'
 import { isOfKeys, MemoryKeys } from './memory-keys.ts'
 import { isJobChange, MemoryJobs } from './memory-jobs.ts'
 import { MemoryAuditLog } from './memory-audit-log.ts'
 import { MemoryTokens } from './memory-tokens.ts'
-import { MemoryTable, byAge, copyOf, newestFirst, pageOf } from './memory-table.ts'
+import { MemoryTable, copyOf } from './memory-table.ts'
 
 /**
  * Implements every promise of a store in maps: the reference for other adapters, and the default in tests.
@@ -38,8 +37,7 @@ export class MemoryStore implements Store {
   readonly #undo: (() => void)[] = []
   readonly #tenants = new MemoryTable<StoredTenant>(this.#undo)
   readonly #keys = new MemoryKeys(this.#undo)
-  readonly #applications = new MemoryTable<StoredApplication>(this.#undo)
-  readonly #applicationKeys = new MemoryTable<StoredApplicationKey>(this.#undo)
+  readonly #applications = new MemoryApplications(this.#undo, (id) => this.#tenants.find(id, id))
   readonly #tokens = new MemoryTokens(this.#undo)
   readonly #sessions = new MemoryTable<StoredSession>(this.#undo)
   readonly #defined = new MemoryDefined(this.#undo, (id) => this.#tenants.find(id, id))
@@ -52,7 +50,7 @@ export class MemoryStore implements Store {
 
   readonly tenants: TenantReader = {
     find: async (tenantId) => copyOf(this.#tenants.find(tenantId, tenantId)),
-    findByName: async (name) => copyOf(this.#tenantNamed(name)),
+    named: async (name) => copyOf(this.#tenantsNamed(name)),
     ids: async () => [...this.#tenants.everywhere()].map(([tenantId]) => tenantId),
     count: async () => [...this.#tenants.everywhere()].length,
     rootKeyCheck: async () => copyOf(this.#keys.rootKey),
@@ -65,45 +63,20 @@ export class MemoryStore implements Store {
       }),
   }
 
-  readonly applications: ApplicationReader = {
-    find: async (tenantId, id) => copyOf(this.#applications.find(tenantId, id)),
-
-    list: async (tenantId, { ids, types, now }, request) => {
-      const matching = this.#applications
-        .all(tenantId)
-        .filter(({ expiresAt }) => expiresAt === null || expiresAt > now)
-        .filter((it) => ids?.includes(it.id) ?? true)
-        .filter((it) => types?.includes(it.type) ?? true)
-        .sort(newestFirst)
-      return pageOf(matching, request)
-    },
-
-    keys: async (tenantId, applicationId) =>
-      copyOf(this.#keysOf(tenantId, applicationId)).sort(byAge),
-
-    findByKeyHash: async (hash) => {
-      const held = this.#keyHashed(hash)
-      if (held === null) return null
-      const [tenantId, key] = held
-      const tenant = this.#tenants.find(tenantId, tenantId)
-      const application = this.#applications.find(tenantId, key.applicationId)
-      if (tenant === null || application === null) return null
-      return copyOf({ tenant, application, keyId: key.id })
-    },
-  }
+  readonly applications: ApplicationReader = this.#applications.reader
 
   readonly sessions: SessionReader = {
     findByKeyHash: async (hash) => {
       for (const [tenantId, session] of this.#sessions.everywhere()) {
         if (Buffer.compare(session.hash, hash) !== 0) continue
         const tenant = this.#tenants.find(tenantId, tenantId)
-        const application = this.#withKey(tenantId, session)
+        const application = this.#applications.withKey(tenantId, session)
         if (tenant === null || application === null) return null
         const { authorization } = session
         if (authorization === null) {
           return copyOf({ tenant, application, session, authorizer: null })
         }
-        const authorizer = this.#withKey(tenantId, authorization)
+        const authorizer = this.#applications.withKey(tenantId, authorization)
         return authorizer === null ? null : copyOf({ tenant, application, session, authorizer })
       }
       return null
@@ -114,7 +87,7 @@ export class MemoryStore implements Store {
         .all(tenantId)
         .find((it) => Buffer.compare(it.nonceHash, nonceHash) === 0)
       if (session === undefined || session.expiresAt <= now) return null
-      return this.#withKey(tenantId, session) === null ? null : copyOf(session)
+      return this.#applications.withKey(tenantId, session) === null ? null : copyOf(session)
     },
   }
 
@@ -185,55 +158,19 @@ export class MemoryStore implements Store {
 
       case 'insert-tenant': {
         const { tenant, keys } = change
-        const taken = this.#tenants.find(tenant.id, tenant.id) ?? this.#tenantNamed(tenant.name)
-        if (taken !== null) return { kind: 'tenant-taken' }
+        const known = this.#tenants.find(tenant.id, tenant.id) !== null
+        if (known || this.#tenantsNamed(tenant.name).length > 0) return { kind: 'tenant-taken' }
         this.#tenants.put(tenant.id, tenant.id, tenant)
         this.#keys.put(tenant.id, keys)
         return null
       }
 
-      case 'insert-application': {
-        const { application } = change
-        if (this.#applications.find(tenantId, application.id) !== null) {
-          throw new Error('Cannot insert an application: its id is taken')
-        }
-        this.#applications.put(tenantId, application.id, application)
-        return null
-      }
-
-      case 'update-application': {
-        const { application } = change
-        if (this.#applications.find(tenantId, application.id) === null) return { kind: 'absent' }
-        this.#applications.put(tenantId, application.id, application)
-        return null
-      }
-
+      case 'insert-application':
+      case 'update-application':
       case 'delete-application':
-        if (this.#applications.find(tenantId, change.id) === null) return { kind: 'absent' }
-        this.#applications.delete(tenantId, change.id)
-        for (const key of this.#keysOf(tenantId, change.id)) {
-          this.#applicationKeys.delete(tenantId, key.id)
-        }
-        return null
-
-      case 'insert-application-key': {
-        const { key } = change
-        if (this.#applications.find(tenantId, key.applicationId) === null) {
-          return { kind: 'absent' }
-        }
-        if (this.#applicationKeys.find(tenantId, key.id) ?? this.#keyHashed(key.hash)) {
-          throw new Error('Cannot insert an application key: its id or hash is taken')
-        }
-        this.#applicationKeys.put(tenantId, key.id, key)
-        return null
-      }
-
-      case 'delete-application-key': {
-        const key = this.#applicationKeys.find(tenantId, change.id)
-        if (key?.applicationId !== change.applicationId) return { kind: 'absent' }
-        this.#applicationKeys.delete(tenantId, change.id)
-        return null
-      }
+      case 'insert-application-key':
+      case 'delete-application-key':
+        return this.#applications.apply(tenantId, change)
 
       case 'insert-proxy':
       case 'update-proxy':
@@ -259,9 +196,7 @@ export class MemoryStore implements Store {
       }
 
       case 'enlist':
-        return this.#tokens.isOpen(tenantId, change.transactionId, change.now)
-          ? null
-          : { kind: 'transaction-not-open' }
+        return this.#tokens.enlist(tenantId, change)
 
       case 'update-token':
         return this.#tokens.update(tenantId, change, within)
@@ -272,8 +207,14 @@ export class MemoryStore implements Store {
       case 'open-transaction':
         return this.#tokens.open(tenantId, change.transaction)
 
-      case 'end-transaction':
-        return this.#tokens.end(tenantId, change)
+      case 'end-transaction': {
+        const writers = this.#tokens.writersIn(tenantId, change.id)
+        const conflict = this.#tokens.end(tenantId, change)
+        if (conflict !== null || change.as !== 'committed') return conflict
+        const allWork = writers.every((it) => this.#applications.works(tenantId, it, change.now))
+        return allWork ? null : { kind: 'transaction-revoked' }
+      }
+
       case 'append-audit-events':
       case 'park-audit-events':
       case 'append-parked-audit-events':
@@ -285,8 +226,6 @@ export class MemoryStore implements Store {
       case 'update-tenant': {
         const { tenant } = change
         const before = this.#tenants.find(tenantId, tenantId)
-        const named = this.#tenantNamed(tenant.name)
-        if (named !== null && named.id !== tenantId) return { kind: 'tenant-taken' }
         if (before === null) return { kind: 'absent' }
         const { name, settings, modifiedBy, modifiedAt } = tenant
         const after = { ...before, name, settings, modifiedBy, modifiedAt }
@@ -317,7 +256,7 @@ export class MemoryStore implements Store {
 
       case 'insert-session': {
         const { session } = change
-        if (this.#withKey(tenantId, session) === null) return { kind: 'absent' }
+        if (this.#applications.withKey(tenantId, session) === null) return { kind: 'absent' }
         for (const { id, expiresAt } of this.#sessions.all(tenantId)) {
           if (expiresAt <= session.createdAt) this.#sessions.delete(tenantId, id)
         }
@@ -351,9 +290,10 @@ export class MemoryStore implements Store {
 
   /** Returns the tables in which a deleted tenant leaves rows. */
   #belongings(): MemoryTable<unknown>[] {
-    const entities = [this.#applications, this.#applicationKeys, this.#sessions, this.#answers]
     return [
-      ...entities,
+      this.#sessions,
+      this.#answers,
+      ...this.#applications.belongings(),
       ...this.#defined.belongings(),
       ...this.#jobs.belongings(),
       ...this.#tokens.belongings(),
@@ -361,32 +301,8 @@ export class MemoryStore implements Store {
     ]
   }
 
-  #tenantNamed(name: string): StoredTenant | null {
-    for (const [, tenant] of this.#tenants.everywhere()) {
-      if (tenant.name === name) return tenant
-    }
-    return null
-  }
-
-  #keysOf(tenantId: string, applicationId: string): StoredApplicationKey[] {
-    return this.#applicationKeys.all(tenantId).filter((it) => it.applicationId === applicationId)
-  }
-
-  /** Returns the application if it still has the key. */
-  #withKey(
-    tenantId: string,
-    { applicationId, keyId }: { readonly applicationId: string; readonly keyId: string },
-  ): StoredApplication | null {
-    const key = this.#applicationKeys.find(tenantId, keyId)
-    if (key?.applicationId !== applicationId) return null
-    return this.#applications.find(tenantId, applicationId)
-  }
-
-  #keyHashed(hash: Uint8Array): [tenantId: string, key: StoredApplicationKey] | null {
-    for (const [tenantId, key] of this.#applicationKeys.everywhere()) {
-      if (Buffer.compare(key.hash, hash) === 0) return [tenantId, key]
-    }
-    return null
+  #tenantsNamed(name: string): StoredTenant[] {
+    return [...this.#tenants.everywhere()].flatMap(([, it]) => (it.name === name ? [it] : []))
   }
 
   #undoAll(): void {

@@ -4,14 +4,15 @@ import {
   PENDING_MAX,
   TRANSACTION_KEPT_MS,
 } from '../../base/limits.ts'
+import type { KeyReference } from '../../base/access.ts'
 import type { Conflict, ChangeOf } from '../../ports/change.ts'
 import type { TokenReader, TransactionReader } from '../../ports/store.ts'
 import type { StoredToken, StoredTransaction, TokenUsage } from '../../ports/stored.ts'
-import type { TokenQuery } from '../../ports/token-query.ts'
-import { DataCount } from '../../ports/too-much-data.ts'
-import type { MemoryEnvelope } from './memory-envelopes.ts'
+import type { DuplicateQuery, TokenQuery } from '../../ports/token-query.ts'
+import { DataCount, withoutLongData } from '../../ports/too-much-data.ts'
+import { tokenEnvelopes, type MemoryEnvelope } from './memory-envelopes.ts'
 import { MemoryTable, copyOf } from './memory-table.ts'
-import { isIn } from './token-conditions.ts'
+import { isIn, isWithin } from './token-conditions.ts'
 
 /** A transaction's pending change of an existing token; null for a deletion. */
 interface PendingToken {
@@ -19,6 +20,8 @@ interface PendingToken {
   readonly within: string
   readonly token: StoredToken | null
 }
+
+const NOT_OPEN = { kind: 'transaction-not-open' } as const
 
 /** Tokens, and the transactions that create, change and delete them. */
 export class MemoryTokens {
@@ -30,6 +33,8 @@ export class MemoryTokens {
   readonly #makers: MemoryTable<{ readonly internalId: string; readonly within: string }>
   /** By internal id: a key here locks the token. */
   readonly #pending: MemoryTable<PendingToken>
+  /** By transaction id: the keys that enlisted in it, while it is open. */
+  readonly #writers: MemoryTable<readonly KeyReference[]>
 
   constructor(undo: (() => void)[]) {
     this.#tokens = new MemoryTable(undo)
@@ -37,6 +42,7 @@ export class MemoryTokens {
     this.#transactions = new MemoryTable(undo)
     this.#makers = new MemoryTable(undo)
     this.#pending = new MemoryTable(undo)
+    this.#writers = new MemoryTable(undo)
   }
 
   readonly transactions: TransactionReader = {
@@ -55,25 +61,31 @@ export class MemoryTokens {
       return copyOf(new DataCount(bytesMax).gather(found))
     },
 
+    lookUp: async (tenantId, ids, within = '') =>
+      copyOf(this.#named(tenantId, ids, within).map(withoutLongData)),
+
     known: async (tenantId, ids, within = '') =>
       this.#named(tenantId, ids, within).map(({ id }) => id),
 
-    findByFingerprint: async (tenantId, type, fingerprint, now, within = '', bytesMax) => {
-      const duplicate = this.#oldestDuplicate(tenantId, { type, fingerprint }, now, within)
-      if (duplicate !== null) new DataCount(bytesMax).add(duplicate.data)
-      return copyOf(duplicate)
+    findByFingerprint: async (tenantId, type, fingerprint, now, within = '', containers) => {
+      const of = { type, fingerprint, containers }
+      const duplicate = this.#oldestDuplicate(tenantId, of, now, within)
+      return duplicate === null ? null : copyOf(withoutLongData(duplicate))
     },
+
+    knownByFingerprint: async (tenantId, type, fingerprint, now, within = '') =>
+      this.#oldestDuplicate(tenantId, { type, fingerprint }, now, within)?.internalId ?? null,
 
     list: async (tenantId, query, { page, size }) => {
       const matching = this.#matching(tenantId, query)
       const items = matching.slice((page - 1) * size, page * size)
-      return { total: matching.length, items: copyOf(new DataCount().gather(items)) }
+      return { total: matching.length, items: copyOf(items.map(withoutLongData)) }
     },
 
     listAfter: async (tenantId, query, { after, size }) => {
       const matching = this.#matching(tenantId, query)
       const rest = matching.filter((it) => after === null || it.internalId < after)
-      return copyOf(new DataCount().gather(rest.slice(0, size)))
+      return copyOf(rest.slice(0, size).map(withoutLongData))
     },
 
     usage: async (tenantId, { now, since }) => {
@@ -150,18 +162,24 @@ export class MemoryTokens {
     return null
   }
 
-  isOpen(tenantId: string, id: string, now: number): boolean {
+  enlist(tenantId: string, { transactionId: id, keys, now }: ChangeOf<'enlist'>): Conflict | null {
     const transaction = this.#transactions.find(tenantId, id)
-    return transaction?.state === 'open' && transaction.expiresAt > now
+    if (transaction?.state !== 'open' || transaction.expiresAt <= now) return NOT_OPEN
+    this.#writers.put(tenantId, id, [...this.writersIn(tenantId, id), ...keys])
+    return null
+  }
+
+  /** Returns the keys that enlisted in an open transaction. */
+  writersIn(tenantId: string, transactionId: string): readonly KeyReference[] {
+    return this.#writers.find(tenantId, transactionId) ?? []
   }
 
   end(tenantId: string, { id, as, now }: ChangeOf<'end-transaction'>): Conflict | null {
     const transaction = this.#transactions.find(tenantId, id)
     const past = transaction !== null && transaction.expiresAt <= now
-    if (transaction?.state !== 'open' || past !== (as === 'expired')) {
-      return { kind: 'transaction-not-open' }
-    }
+    if (transaction?.state !== 'open' || past !== (as === 'expired')) return NOT_OPEN
     this.#transactions.put(tenantId, id, { ...transaction, state: as })
+    this.#writers.delete(tenantId, id)
     const pending = this.#pending.all(tenantId).filter((it) => it.within === id)
     const made = this.#makers.all(tenantId).filter((it) => it.within === id)
     for (const { internalId, token } of pending) {
@@ -181,12 +199,12 @@ export class MemoryTokens {
 
   sealed(tenantId: string): MemoryEnvelope[] {
     const tokens = [...new Set(this.#tokens.all(tenantId))].flatMap((it) =>
-      envelopesOf('tokens', it, (renewed) => this.#replace(tenantId, it, renewed)),
+      tokenEnvelopes('tokens', it, (renewed) => this.#replace(tenantId, it, renewed)),
     )
     const pending = this.#pending.all(tenantId).flatMap((it) =>
       it.token === null
         ? []
-        : envelopesOf('pending', it.token, (token) => {
+        : tokenEnvelopes('pending', it.token, (token) => {
             this.#pending.put(tenantId, it.internalId, { ...it, token })
           }),
     )
@@ -194,7 +212,8 @@ export class MemoryTokens {
   }
 
   belongings(): MemoryTable<unknown>[] {
-    return [this.#tokens, this.#duplicates, this.#transactions, this.#makers, this.#pending]
+    const tokens = [this.#tokens, this.#duplicates, this.#makers, this.#pending]
+    return [...tokens, this.#transactions, this.#writers]
   }
 
   sweep(now: number): void {
@@ -290,7 +309,7 @@ export class MemoryTokens {
 
   #oldestDuplicate(
     tenantId: string,
-    of: { readonly type: string; readonly fingerprint: string; readonly internalId?: string },
+    of: DuplicateQuery & { readonly internalId?: string },
     now: number,
     within: string,
   ): StoredToken | null {
@@ -304,7 +323,9 @@ export class MemoryTokens {
       const live = before !== null && isLive(before, now) && it !== null && isLive(it, now)
       return live && it.type === of.type && it.fingerprint === of.fingerprint ? [it] : []
     })
-    const others = duplicates.filter((it) => it.internalId !== of.internalId)
+    const others = duplicates.filter(
+      (it) => it.internalId !== of.internalId && isWithin(it, of.containers ?? null),
+    )
     return others.toSorted((a, b) => (a.internalId < b.internalId ? -1 : 1))[0] ?? null
   }
 
@@ -351,29 +372,6 @@ function bytesIn(token: StoredToken | null): number {
   if (token === null) return 0
   const texts = [token.metadata, token.details].flatMap((it) => (it === null ? [] : [it]))
   return texts.reduce((sum, it) => sum + Buffer.byteLength(JSON.stringify(it)), token.data.length)
-}
-
-function envelopesOf(
-  table: 'tokens' | 'pending',
-  token: StoredToken,
-  put: (renewed: StoredToken) => void,
-): MemoryEnvelope[] {
-  const { id, internalId: row, type, containers, data, cvc } = token
-  const bound = { table, row, id, type, containers }
-  const whole: MemoryEnvelope = {
-    ...bound,
-    part: 'data',
-    envelope: data,
-    renew: (renewed) => put({ ...token, data: renewed }),
-  }
-  if (cvc === null) return [whole]
-  const apart: MemoryEnvelope = {
-    ...bound,
-    part: 'cvc',
-    envelope: cvc.envelope,
-    renew: (envelope) => put({ ...token, cvc: { ...cvc, envelope } }),
-  }
-  return [whole, apart]
 }
 
 function isLive({ expiresAt }: StoredToken, now: number): boolean {

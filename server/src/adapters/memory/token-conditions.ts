@@ -5,8 +5,12 @@ import type { TokenCondition, TokenQuery } from '../../ports/token-query.ts'
 /** Whether `token` matches `query`: the reference for the meaning of queries in other adapters. */
 export function isIn(token: StoredToken, { where, within, now }: TokenQuery): boolean {
   if (token.expiresAt !== null && token.expiresAt <= now) return false
-  const seen = within?.some((path) => token.containers.some((it) => it.startsWith(path))) ?? true
-  return seen && meets(token, where)
+  return isWithin(token, within) && meets(token, where)
+}
+
+/** Whether one of the token's containers is one of `paths` or lies below it; null for any. */
+export function isWithin({ containers }: StoredToken, paths: readonly string[] | null): boolean {
+  return paths?.some((path) => containers.some((it) => it.startsWith(path))) ?? true
 }
 
 function meets(token: StoredToken, condition: TokenCondition): boolean {

@@ -69,17 +69,25 @@ export class Meters {
     return {
       level: inner.level,
       hasCapacity: (tenantId) => inner.hasCapacity(tenantId),
-      run: async (job) => {
+      run: async (job, admit) => {
         const began = performance.now()
+        let refusal: unknown
         try {
-          const outcome = await inner.run(job)
+          const outcome = await inner.run(job, admit && (() => admit().catch(refuse)))
           this.#runs.add(outcome.kind)
           return outcome
         } catch (error) {
+          // A run that is not admitted is none.
+          if (error === refusal) throw error
           this.#runs.add(error instanceof RunnerUnavailable ? 'unavailable' : 'fault')
           throw error
         } finally {
           this.#runSeconds.observe((performance.now() - began) / 1000)
+        }
+
+        function refuse(error: unknown): never {
+          refusal = error
+          throw error
         }
       },
       close: () => inner.close(),

@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from '../../../test/kit/fast-check.ts'
 import { Histogram } from '../../base/histogram.ts'
+import { Sensitive } from '../../base/sensitive.ts'
 import { EgressFailure, EgressRefusal, type Egress, type OutboundCall } from '../../ports/egress.ts'
 import { callbackStage } from '../../../test/kit/callback-stage.ts'
+import { stillRunner } from '../../../test/kit/still-runner.ts'
 import { stillVault } from '../../../test/kit/still-vault.ts'
 import { renderFamilies } from './exposition.ts'
 import { Meters } from './meters.ts'
@@ -54,6 +56,34 @@ test('renderFamilies() adds buckets up, and escapes what labels may not hold', (
       '',
     ].join('\n'),
   )
+})
+
+test('a run that is not admitted after its wait is not counted as one', async () => {
+  const meters = new Meters()
+  const runner = stillRunner()
+  const metered = meters.runner(runner)
+  const run = {
+    tenantId: 't',
+    reactorId: 'r',
+    version: '1',
+    code: '',
+    args: new Sensitive('{}'),
+    configuration: new Sensitive('{}'),
+    apiKey: null,
+    destinations: null,
+    timeoutMs: 1,
+  }
+  const lost = new Error('No longer')
+  runner.slot = () => Promise.resolve()
+  await assert.rejects(
+    metered.run(run, () => Promise.reject(lost)),
+    lost,
+  )
+  await metered.run(run, () => Promise.resolve())
+  const rendered = renderFamilies(meters.families())
+  assert.deepEqual(rendered.match(/^symbolon_reactor_runs_total.*$/gm), [
+    'symbolon_reactor_runs_total{outcome="returned"} 1',
+  ])
 })
 
 test('what leaves is counted by its outcome, and passes as it is', async () => {

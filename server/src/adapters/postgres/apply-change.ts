@@ -23,7 +23,7 @@ import { deleteTenant, insertTenant, install, updateTenant } from './tenant-chan
 import { packText } from './text.ts'
 import { deleteToken, updateToken } from './token-changes.ts'
 import { insertInOrder } from './token-inserts.ts'
-import { endTransaction, openTransaction, requireOpen } from './transaction-changes.ts'
+import { endTransaction, enlist, openTransaction } from './transaction-changes.ts'
 import type { ChangeStep, UnitOfWork } from './unit-of-work.ts'
 
 const ABSENT = { kind: 'absent' } as const
@@ -108,7 +108,7 @@ export async function applyChange(unitOfWork: UnitOfWork, change: Change): Chang
     case 'open-transaction':
       return await openTransaction(unitOfWork, change.transaction)
     case 'enlist':
-      return await requireOpen(unitOfWork, change)
+      return await enlist(unitOfWork, change)
     case 'end-transaction':
       return await endTransaction(unitOfWork, change)
 

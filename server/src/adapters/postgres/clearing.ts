@@ -16,6 +16,7 @@ export const CLEARED = {
   token_counts: 'made_in, type, day',
   pending: 'serial',
   transactions: 'id',
+  transaction_keys: 'transaction_id, application, application_key',
   record_parked: 'transaction_id, position',
   record: 'number',
 } as const

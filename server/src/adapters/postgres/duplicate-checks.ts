@@ -1,10 +1,11 @@
 /** Finds duplicates: live tokens of the same type and fingerprint. */
+import { NIL_ID } from '../../base/id.ts'
 import type { StoredToken } from '../../ports/stored.ts'
 import { columnsOf, rowsFrom } from './bulk.ts'
 import type { Session } from './session.ts'
 import { packText } from './text.ts'
 import type { UnitOfWork } from './unit-of-work.ts'
-import { NOTHING, VISIBLE, livesAt, madeIn } from './visibility.ts'
+import { VISIBLE, livesAt, madeIn } from './visibility.ts'
 
 const ASKED = {
   n: 'integer',
@@ -53,7 +54,7 @@ async function haveDuplicates(
     packText(token.type),
     packText(token.fingerprint!),
     now,
-    own ?? NOTHING,
+    own ?? NIL_ID,
   ])
   const duplicate = within === null ? DUPLICATE : DUPLICATE_WITHIN
   const found = await session.ask(

@@ -1,7 +1,7 @@
 /** Writes tenant keys, renewed envelopes, and the root key that wraps the tenant keys. */
 import type { KeyChange } from '../../ports/change.ts'
 import { renewEnvelopes } from './envelope-columns.ts'
-import { holdRootKey } from './tenant-changes.ts'
+import { holdRootKey, takeRootKey } from './tenant-changes.ts'
 import type { ChangeStep, UnitOfWork } from './unit-of-work.ts'
 
 const CHANGED = { kind: 'keys-changed' } as const
@@ -10,7 +10,8 @@ export async function changeKeys(unitOfWork: UnitOfWork, change: KeyChange): Cha
   const { session, tenantId } = unitOfWork
   switch (change.kind) {
     case 'require-root-key':
-      return (await holdRootKey(session)) === change.id ? null : CHANGED
+      // Not shared: a tenant that is inserted next takes it, and two that shared it would wait for each other.
+      return (await takeRootKey(session)) === change.id ? null : CHANGED
 
     case 'insert-tenant-key': {
       const { purpose, version, wrapped, createdAt } = change.key

@@ -2,6 +2,16 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { freshDatabase, query } from '../../../test/kit/postgres/test-database.ts'
+import { openPatiently } from '../../../test/kit/postgres/patient-store.ts'
+import {
+  TENANT,
+  begin,
+  end,
+  enlist,
+  insert,
+  succeed,
+  token,
+} from '../../ports/store-kit.contract.ts'
 import { connectionSettings } from './connection-settings.ts'
 import { atLeisure } from './database.ts'
 import { migrate, schemaOf } from './migrate.ts'
@@ -78,4 +88,20 @@ test('open() refuses a database that has no place for every text', async (t) => 
   await query(url, `CREATE DATABASE ${name} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0`)
   t.after(() => query(url, `DROP DATABASE ${name} WITH (FORCE)`))
   await assert.rejects(PostgresStore.open({ url: address.href }), /server_encoding is LATIN1, so/)
+})
+
+test('a transaction opened by the version before keys were noted is committed', async (t) => {
+  const url = await freshDatabase()
+  const store = await openPatiently(url)
+  await succeed(store, TENANT, [begin(7), enlist(7), insert(token(1))])
+  await store.close()
+  await query(
+    url,
+    `DROP TABLE transaction_keys; ALTER TABLE tenants ADD UNIQUE (name);
+     UPDATE schema_version SET version = 5`,
+  )
+  const later = await openPatiently(url)
+  t.after(() => later.close())
+  await succeed(later, TENANT, [end(7, 'committed')])
+  assert.deepEqual(await later.tokens.find(TENANT, [token(1).id]), [token(1)])
 })

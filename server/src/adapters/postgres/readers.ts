@@ -23,10 +23,8 @@ export function tenantReader(ask: AskPostgres): TenantReader {
       return row === undefined ? null : tenantOf(row)
     },
 
-    findByName: async (name) => {
-      const [row] = await ask('SELECT * FROM tenants WHERE name = $1', [packText(name)])
-      return row === undefined ? null : tenantOf(row)
-    },
+    named: async (name) =>
+      (await ask('SELECT * FROM tenants WHERE name = $1', [packText(name)])).map(tenantOf),
 
     ids: async () => (await ask('SELECT id FROM tenants')).map((row) => String(row.id)),
 

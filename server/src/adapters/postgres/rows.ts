@@ -1,8 +1,10 @@
 /** Converts database rows into the stored types. */
+import { DEFAULT_TENANT_SETTINGS, type TenantSettings } from '../../base/access.ts'
 import { unpackContainers, unpackIndexes } from '../../ports/packed-token.ts'
 import type { StoredJob } from '../../ports/jobs.ts'
 import type { WrappedTenantKey } from '../../ports/keyring.ts'
 import type {
+  FoundToken,
   StoredAnswer,
   StoredApplication,
   StoredApplicationKey,
@@ -10,7 +12,6 @@ import type {
   StoredProxy,
   StoredSession,
   StoredTenant,
-  StoredToken,
   StoredTransaction,
 } from '../../ports/stored.ts'
 import { unpackText } from './text.ts'
@@ -23,7 +24,7 @@ export function tenantOf(row: PostgresRow): StoredTenant {
     id,
     name: text(row.name),
     plan,
-    settings: parse(settings),
+    settings: { ...DEFAULT_TENANT_SETTINGS, ...(parse(settings) as Partial<TenantSettings>) },
     ...madeOf(row),
   } as StoredTenant
 }
@@ -87,7 +88,7 @@ export function idOf({ serial: internalId, name }: PostgresRow): string {
 }
 
 /** Rows read within a transaction have the column `uncommitted`. */
-export function tokenOf(row: PostgresRow): StoredToken {
+export function tokenOf(row: PostgresRow): FoundToken {
   const { serial: internalId, cvc, cvc_expires_at: expiresAt } = row
   const metadata = parse(row.metadata) as Record<string, string> | null
   const entries = metadata === null ? null : Object.entries(metadata)
@@ -107,7 +108,7 @@ export function tokenOf(row: PostgresRow): StoredToken {
     ...madeOf(row),
     revision: row.revision,
     uncommitted: row.uncommitted ?? false,
-  } as StoredToken
+  } as FoundToken
 }
 
 /** Unpacks a token's index terms, stored as one value: the caller's hashes, then those of its metadata. */

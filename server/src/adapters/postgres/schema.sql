@@ -1,4 +1,4 @@
--- Version 5
+-- Version 7
 
 CREATE TABLE answers (
   tenant uuid NOT NULL,
@@ -232,8 +232,7 @@ CREATE TABLE tenants (
   created_at bigint NOT NULL,
   modified_by text,
   modified_at bigint,
-  PRIMARY KEY (id),
-  UNIQUE (name)
+  PRIMARY KEY (id)
 );
 
 CREATE TABLE token_counts (
@@ -284,6 +283,14 @@ CREATE INDEX tokens_by_cvc_expiry ON tokens USING btree (cvc_expires_at) WHERE (
 CREATE INDEX tokens_by_expiry ON tokens USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 CREATE INDEX tokens_expiring ON tokens USING btree (tenant, expires_at) WHERE (expires_at IS NOT NULL);
 CREATE INDEX tokens_of_transactions ON tokens USING btree (tenant, made_in) WHERE (made_in IS NOT NULL);
+
+CREATE TABLE transaction_keys (
+  tenant uuid NOT NULL,
+  transaction_id uuid NOT NULL,
+  application uuid NOT NULL,
+  application_key uuid NOT NULL,
+  PRIMARY KEY (tenant, transaction_id, application, application_key)
+);
 
 CREATE TABLE transactions (
   tenant uuid NOT NULL,

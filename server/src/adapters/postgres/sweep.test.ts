@@ -5,14 +5,17 @@ import { MiB } from '../../base/limits.ts'
 import {
   NOW,
   TENANT,
+  TRANSACTION_MS,
   begin,
   end,
   enlist,
+  everything,
   insert,
   range,
   stored,
   succeed,
   token,
+  uuid,
 } from '../../ports/store-kit.contract.ts'
 import { openPatiently } from '../../../test/kit/postgres/patient-store.ts'
 
@@ -53,4 +56,24 @@ test('a chunk of the sweep removes one row that is long, and short ones besides'
   for (const n of range(0, 3)) await succeed(store, TENANT, [enlist(7), insert(token(n, { data }))])
   await succeed(store, TENANT, [end(7, 'rolled_back')])
   assert.deepEqual(await steps(), [2, 1, 0])
+})
+
+test('of the keys that wrote in a transaction nothing is left after its end and the sweep', async (t) => {
+  const url = await freshDatabase()
+  const store = await openPatiently(url)
+  t.after(() => store.close())
+  const left = async () => (await query(url, 'SELECT 1 FROM transaction_keys')).rowCount
+  await succeed(store, TENANT, everything(1).slice(2, 4))
+  const keys = [{ applicationId: uuid(1), keyId: uuid(1) }]
+  const late = NOW + TRANSACTION_MS
+  const ends = [end(7, 'committed'), end(8, 'rolled_back'), end(9, 'expired', late)]
+  for (const [at, ended] of ends.entries()) {
+    const n = 7 + at
+    await succeed(store, TENANT, [begin(n), enlist(n, NOW, keys), insert(token(n))])
+    await succeed(store, TENANT, [enlist(n, NOW, keys), insert(token(n + 10))])
+    assert.equal(await left(), 1)
+    await succeed(store, TENANT, [ended])
+    while (await store.sweep(late));
+    assert.equal(await left(), 0)
+  }
 })

@@ -93,7 +93,7 @@ export async function sweepChunk(
     )
   }
 
-  /** Sweeps a transaction that was not committed: drops its parked audit events and its sums. */
+  /** Sweeps a transaction that was not committed: drops its parked audit events, keys and sums. */
   async function sweepDead({ tenant, id }: PostgresRow): Promise<void> {
     const values = [String(tenant), String(id)]
     const removed = await deleteTokens('made_in = $2::uuid', [[String(tenant)], String(id)])
@@ -101,6 +101,10 @@ export async function sweepChunk(
     await session.run('DELETE FROM pending WHERE tenant = $1 AND holder = $2', values)
     await session.run(
       'DELETE FROM record_parked WHERE tenant = $1 AND transaction_id = $2::text',
+      values,
+    )
+    await session.run(
+      'DELETE FROM transaction_keys WHERE tenant = $1 AND transaction_id = $2',
       values,
     )
     await tally.write(session)

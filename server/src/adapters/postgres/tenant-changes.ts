@@ -20,11 +20,12 @@ export async function insertTenant(
   { session }: UnitOfWork,
   { tenant: it, keys }: Extract<Change, { kind: 'insert-tenant' }>,
 ): ChangeStep {
-  await holdRootKey(session)
+  await takeRootKey(session)
   const made = await session.run(
     `INSERT INTO tenants
        (id, name, plan, settings, created_by, created_at, modified_by, modified_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
+     SELECT $1::uuid, $2::text, $3::text, $4::text, $5::text, $6::bigint, $7::text, $8::bigint
+     WHERE NOT EXISTS (SELECT 1 FROM tenants WHERE name = $2::text) ON CONFLICT DO NOTHING`,
     [
       it.id,
       packText(it.name),
@@ -56,13 +57,16 @@ export async function holdRootKey(session: Session): Promise<string | null> {
   return row === undefined ? null : String(row.root_key_id)
 }
 
-/** If two tenants take a name at once, the second violates the unique index: its commit fails and changes nothing. */
+/**
+ * Locks the row of the root key, as its only holder: no other tenant is added meanwhile, so none takes the same name. Resolves
+ * as holdRootKey() does.
+ */
+export async function takeRootKey(session: Session): Promise<string | null> {
+  const [row] = await session.ask('SELECT root_key_id FROM installation FOR UPDATE')
+  return row === undefined ? null : String(row.root_key_id)
+}
+
 export async function updateTenant({ session }: UnitOfWork, it: StoredTenant): ChangeStep {
-  const named = await session.ask('SELECT 1 FROM tenants WHERE name = $1 AND id <> $2', [
-    packText(it.name),
-    it.id,
-  ])
-  if (named.length > 0) return TAKEN
   const changed = await session.run(
     `UPDATE tenants SET name = $2, settings = $3, modified_by = $4, modified_at = $5 WHERE id = $1`,
     [

@@ -4,7 +4,7 @@
  */
 import { PENDING_BYTES_MAX, PENDING_LIGHT_BYTES_MAX, PENDING_MAX } from '../../base/limits.ts'
 import type { ChangeOf } from '../../ports/change.ts'
-import type { StoredToken } from '../../ports/stored.ts'
+import type { FoundToken } from '../../ports/stored.ts'
 import { indexTermsOf } from '../../ports/index-terms.ts'
 import type { PostgresRow } from './rows.ts'
 import { CONTENT, contentOf } from './token-content.ts'
@@ -84,12 +84,12 @@ export async function deleteToken(
 
 /** A token, the revision that was read, and the time. */
 interface Read {
-  readonly token: StoredToken
+  readonly token: FoundToken
   readonly revision: number
   readonly now: number
 }
 
-function waits({ within }: UnitOfWork, token: StoredToken): boolean {
+function waits({ within }: UnitOfWork, token: FoundToken): boolean {
   return within !== null && !token.uncommitted
 }
 

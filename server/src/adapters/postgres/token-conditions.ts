@@ -33,7 +33,7 @@ export interface Selection {
 export function selectionOf({ where, within, now }: TokenQuery, parameters: Parameters): Selection {
   const lookup = lookupOf(where)
   const parts = ['tokens.tenant = $1', livesAt(parameters.add(now, 'bigint')), VISIBLE]
-  if (within !== null) parts.push(inOneOf(within.map((it) => below(it, parameters))))
+  if (within !== null) parts.push(inOneOf(within, parameters))
   parts.push(conditionSql(where, parameters, lookup))
   const condition = parts.join(' AND ')
   if (lookup === null) return { from: 'tokens', where: condition, sortKey: 'tokens.serial' }
@@ -63,7 +63,7 @@ function conditionSql(
     case 'type':
       return `(type = ${text(condition.type)})`
     case 'container':
-      return inOneOf([
+      return meetsOneOf([
         condition.below
           ? below(condition.path, parameters)
           : (column) => `${column} = ${text(condition.path)}`,
@@ -181,17 +181,32 @@ function below(path: string, parameters: Parameters): (column: string) => string
   return (column) => `left(${column}, length(${text})) = ${text}`
 }
 
+/** Holds when one of the token's containers is one of `paths` or lies below it. */
+export function inOneOf(
+  paths: readonly string[],
+  parameters: Parameters,
+  containers = 'containers',
+): string {
+  return meetsOneOf(
+    paths.map((it) => below(it, parameters)),
+    containers,
+  )
+}
+
 /** Holds when one of the token's containers meets one of `comparisons`; most tokens have a single container. */
-function inOneOf(comparisons: readonly ((column: string) => string)[]): string {
+function meetsOneOf(
+  comparisons: readonly ((column: string) => string)[],
+  containers = 'containers',
+): string {
   const on = (column: string): string =>
     joined(
       'OR',
       comparisons.map((it) => it(column)),
     )
-  return `(CASE WHEN left(containers, 1) = '['
-    THEN EXISTS (SELECT 1 FROM jsonb_array_elements_text(containers::jsonb) AS it (path)
+  return `(CASE WHEN left(${containers}, 1) = '['
+    THEN EXISTS (SELECT 1 FROM jsonb_array_elements_text(${containers}::jsonb) AS it (path)
       WHERE ${on('it.path')})
-    ELSE ${on('containers')} END)`
+    ELSE ${on(containers)} END)`
 }
 
 function joined(operator: 'AND' | 'OR', parts: readonly string[]): string {

@@ -1,7 +1,7 @@
 import { isUuid } from '../../base/id.ts'
-import { LARGE_BYTES_MIN, SHOWN_DATA_BYTES_MAX } from '../../base/limits.ts'
-import type { StoredToken } from '../../ports/stored.ts'
-import { DataCount, TooMuchData } from '../../ports/too-much-data.ts'
+import { INLINE_DATA_BYTES_MAX, LARGE_BYTES_MIN, SHOWN_DATA_BYTES_MAX } from '../../base/limits.ts'
+import type { FoundToken, StoredToken } from '../../ports/stored.ts'
+import { DataCount, TooMuchData, withoutLongData } from '../../ports/too-much-data.ts'
 import { rowsFrom, columnsOf } from './bulk.ts'
 import { idOf, tokenOf } from './rows.ts'
 import { kept, type AskPostgres, type PostgresValue } from './session.ts'
@@ -13,7 +13,7 @@ interface TokenLookup {
   readonly tenantId: string
   readonly ids: readonly string[]
   readonly bytesMax: number
-  readonly resolve: (tokens: StoredToken[]) => void
+  readonly resolve: (tokens: FoundToken[]) => void
   readonly reject: (reason: unknown) => void
 }
 
@@ -68,7 +68,24 @@ export class TokenFinder {
     if (ids.length === 0) return []
     // The statement bounds each token by the limit for all of them, so the sum has to be checked first.
     if (ids.length > 1 && bytesMax > LARGE_BYTES_MIN) await this.#weigh(tenantId, ids, bytesMax)
-    const { promise, resolve, reject } = Promise.withResolvers<StoredToken[]>()
+    return new DataCount(bytesMax).gather(await this.#enqueue(tenantId, ids, bytesMax))
+  }
+
+  /** Resolves as TokenReader.lookUp() does outside transactions. */
+  async lookUp(tenantId: string, ids: readonly string[]): Promise<FoundToken[]> {
+    if (ids.length === 0) return []
+    const found = await this.#enqueue(tenantId, ids, INLINE_DATA_BYTES_MAX)
+    // Another look-up in the same statement may have asked for more.
+    return found.map(withoutLongData)
+  }
+
+  /** Looks the tokens up with the next statement. Data longer than `bytesMax` may be null. */
+  async #enqueue(
+    tenantId: string,
+    ids: readonly string[],
+    bytesMax: number,
+  ): Promise<FoundToken[]> {
+    const { promise, resolve, reject } = Promise.withResolvers<FoundToken[]>()
     this.#waiting.push({ tenantId, ids: [...new Set(ids)], bytesMax, resolve, reject })
     this.#leaveSoon()
     return await promise
@@ -108,14 +125,9 @@ export class TokenFinder {
     this.#inFlight++
     try {
       const found = await this.#find(asked)
-      for (const { tenantId, ids, bytesMax, resolve, reject } of asked) {
+      for (const { tenantId, ids, resolve } of asked) {
         const own = found.get(tenantId)
-        const tokens = ids.flatMap((id) => own?.get(id) ?? [])
-        try {
-          resolve(new DataCount(bytesMax).gather(tokens))
-        } catch (error) {
-          reject(error)
-        }
+        resolve(ids.flatMap((id) => own?.get(id) ?? []))
       }
     } catch (error) {
       for (const it of asked) it.reject(error)
@@ -126,13 +138,13 @@ export class TokenFinder {
   }
 
   /** Returns tokens by tenant and id, with data if at least one lookup allows its size. */
-  async #find(asked: readonly TokenLookup[]): Promise<Map<string, Map<string, StoredToken>>> {
+  async #find(asked: readonly TokenLookup[]): Promise<Map<string, Map<string, FoundToken>>> {
     const rows = await this.#ask(FIND, parametersFor(asked))
-    const found = new Map<string, Map<string, StoredToken>>()
+    const found = new Map<string, Map<string, FoundToken>>()
     for (const row of rows) {
       const tenant = String(row.tenant)
       const token = tokenOf(row)
-      const own = found.get(tenant) ?? new Map<string, StoredToken>()
+      const own = found.get(tenant) ?? new Map<string, FoundToken>()
       if (row.data !== null || !own.has(token.id)) own.set(token.id, token)
       found.set(tenant, own)
     }

@@ -3,7 +3,7 @@ import { columnsOf, rowsFrom } from './bulk.ts'
 import type { PostgresRow } from './rows.ts'
 import { kept, type Session } from './session.ts'
 import { packText } from './text.ts'
-import { NOTHING } from './visibility.ts'
+import { NIL_ID } from '../../base/id.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
@@ -66,7 +66,7 @@ export class PostgresTokenTally {
   /** `count` is 1 for a token added, -1 for one removed. */
   add(tenant: string, { type, createdAt, modifiedAt, madeIn }: CountedToken, count: 1 | -1): void {
     const day = Math.floor(Math.max(createdAt, modifiedAt ?? 0) / DAY_MS)
-    const made = madeIn ?? NOTHING
+    const made = madeIn ?? NIL_ID
     const name = `${tenant}${made}${day} ${type}`
     let sum = this.#sums.get(name)
     if (sum === undefined) {

@@ -1,14 +1,16 @@
 /** Opens, guards and ends transactions. */
-import { isUuid } from '../../base/id.ts'
+import { NIL_ID, isUuid } from '../../base/id.ts'
 import type { Change } from '../../ports/change.ts'
 import type { StoredTransaction } from '../../ports/stored.ts'
+import { allOf } from './all-of.ts'
+import { columnsOf, insertRows } from './bulk.ts'
 import type { Session } from './session.ts'
 import { packText } from './text.ts'
 import { CONTENT } from './token-content.ts'
 import { COUNTED, countedIn } from './token-tally.ts'
 import { deleteIndexTerms, insertIndexTerms, indexTermsIn } from './index-term-rows.ts'
 import type { ChangeStep, UnitOfWork } from './unit-of-work.ts'
-import { HIDDEN, NOTHING, livesAt } from './visibility.ts'
+import { HIDDEN, livesAt } from './visibility.ts'
 
 type End = Extract<Change, { kind: 'end-transaction' }>
 
@@ -26,16 +28,45 @@ export async function openTransaction(
   return null
 }
 
-export async function requireOpen(
+/** Notes the keys of the commit for the transaction, which must be open. */
+export async function enlist(
   { session, tenantId }: UnitOfWork,
-  { transactionId, now }: Extract<Change, { kind: 'enlist' }>,
+  { transactionId, keys, now }: Extract<Change, { kind: 'enlist' }>,
 ): ChangeStep {
   if (!isUuid(transactionId)) return NOT_OPEN
-  const found = await session.ask(
-    `SELECT 1 FROM transactions WHERE tenant = $1 AND id = $2 AND state = 'open' AND expires_at > $3`,
-    [tenantId, transactionId, now],
-  )
+  const rows = keys.map(({ applicationId, keyId }) => {
+    return [tenantId, transactionId, applicationId, keyId ?? NIL_ID]
+  })
+  const [found] = await allOf([
+    session.ask(
+      `SELECT 1 FROM transactions WHERE tenant = $1 AND id = $2 AND state = 'open' AND expires_at > $3`,
+      [tenantId, transactionId, now],
+    ),
+    session.run(insertRows('transaction_keys', KEYS), columnsOf(KEYS, rows)),
+  ])
   return found.length === 0 ? NOT_OPEN : null
+}
+
+const KEYS = {
+  tenant: 'uuid',
+  transaction_id: 'uuid',
+  application: 'uuid',
+  application_key: 'uuid',
+} as const
+
+/** Whether a key that wrote in the transaction no longer works at `now`. */
+async function isRevoked({ session, tenantId }: UnitOfWork, id: string, now: number) {
+  const found = await session.ask(
+    `SELECT 1 FROM transaction_keys AS it WHERE tenant = $1 AND transaction_id = $2 AND (
+       NOT EXISTS (SELECT 1 FROM applications
+         WHERE applications.tenant = $1 AND applications.id = it.application
+           AND ${livesAt('$3', 'applications')})
+       OR (it.application_key <> $4::uuid AND NOT EXISTS (SELECT 1 FROM application_keys AS own
+         WHERE own.tenant = $1 AND own.application = it.application AND own.id = it.application_key)))
+     LIMIT 1`,
+    [tenantId, id, now, NIL_ID],
+  )
+  return found.length > 0
 }
 
 /** Marks a transaction as expired if its time is up. Call it before acting on such a transaction. */
@@ -68,11 +99,18 @@ export async function endTransaction(unitOfWork: UnitOfWork, { id, as, now }: En
   )
   if (ended === 0) return NOT_OPEN
   if (as === 'committed') {
+    if (await isRevoked(unitOfWork, id, now)) return { kind: 'transaction-revoked' }
     await applyRemovals(unitOfWork, id)
     await applyUpdates(unitOfWork, id, now)
     await showSums(unitOfWork, id)
   }
-  await session.run('DELETE FROM pending WHERE tenant = $1 AND holder = $2', [tenantId, id])
+  await allOf([
+    session.run('DELETE FROM pending WHERE tenant = $1 AND holder = $2', [tenantId, id]),
+    session.run('DELETE FROM transaction_keys WHERE tenant = $1 AND transaction_id = $2', [
+      tenantId,
+      id,
+    ]),
+  ])
   return null
 }
 
@@ -119,7 +157,7 @@ async function showSums({ session, tenantId }: UnitOfWork, id: string): Promise<
      ON CONFLICT (tenant, made_in, type, day) DO UPDATE
      SET count = token_counts.count + excluded.count,
        last_created_at = greatest(token_counts.last_created_at, excluded.last_created_at)`,
-    [tenantId, id, NOTHING],
+    [tenantId, id, NIL_ID],
   )
   await session.run('DELETE FROM token_counts WHERE tenant = $1 AND made_in = $2', [tenantId, id])
 }

@@ -10,12 +10,14 @@ import { auditLogContract } from '../../ports/store-audit-log.contract.ts'
 import { envelopeContract } from '../../ports/store-envelopes.contract.ts'
 import { jobContract } from '../../ports/store-jobs.contract.ts'
 import {
+  KEYS,
   everything,
   insert,
   job,
   NOW,
   succeed,
   TENANT,
+  tenant,
   token,
   uuid,
 } from '../../ports/store-kit.contract.ts'
@@ -23,6 +25,7 @@ import type { Store } from '../../ports/store.ts'
 import type { EnvelopeCursor } from '../../ports/stored.ts'
 import { tokenChangeContract } from '../../ports/store-token-changes.contract.ts'
 import { totalsContract } from '../../ports/store-totals.contract.ts'
+import { transactionKeyContract } from '../../ports/store-transaction-keys.contract.ts'
 import { openPatiently } from '../../../test/kit/postgres/patient-store.ts'
 
 const NAME = 'two servers on postgres'
@@ -32,6 +35,7 @@ for (const contract of [
   commitContract,
   answerContract,
   tokenChangeContract,
+  transactionKeyContract,
   auditLogContract,
   jobContract,
   envelopeContract,
@@ -55,6 +59,29 @@ test('a server that starts ends no claim of another: it has the job until its ti
   assert.deepEqual(await second.jobs.due(TENANT, { ...due, now: NOW + 49 }), [])
   assert.deepEqual(await second.jobs.due(TENANT, { ...due, now: NOW + 50 }), [claimed])
   assert.deepEqual(await second.commit(TENANT, [claim]), { kind: 'job-changed' })
+})
+
+test('of tenants of one name that two servers add at once, one is added', async (t) => {
+  const url = await freshDatabase()
+  const stores = await Promise.all([openPatiently(url), openPatiently(url)])
+  t.after(() => Promise.all(stores.map((it) => it.close())))
+  await succeed(stores[0], uuid(1), everything(1))
+  for (let round = 1; round <= 20; round++) {
+    const outcomes = await Promise.all(
+      stores.map((store, n) => {
+        const added = { ...tenant(100 * round + n), name: `name ${round}` }
+        return store.commit(added.id, [
+          { kind: 'require-root-key', id: 'root' },
+          { kind: 'insert-tenant', tenant: added, keys: KEYS },
+        ])
+      }),
+    )
+    assert.equal(outcomes.filter((it) => it === null).length, 1)
+    assert.deepEqual(
+      outcomes.filter((it) => it !== null),
+      [{ kind: 'tenant-taken' }],
+    )
+  }
 })
 
 test('what waited behind the commit that refuses it is refused', async (t) => {

@@ -21,6 +21,3 @@ export function madeIn(holder: string): string {
 export function livesAt(now: string, table = 'tokens'): string {
   return `(${table}.expires_at IS NULL OR ${table}.expires_at > ${now})`
 }
-
-/** The nil id, used where a column requires an id but there is no transaction or token. */
-export const NOTHING = '00000000-0000-0000-0000-000000000000'

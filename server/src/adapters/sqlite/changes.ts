@@ -1,4 +1,4 @@
-import { isUuid } from '../../base/id.ts'
+import { NIL_ID, isUuid } from '../../base/id.ts'
 import { PARKED_MAX } from '../../base/limits.ts'
 import { packCheckpoint } from '../../ports/packed-checkpoint.ts'
 import { writeAuditEvent, itemCountOf } from '../../ports/audit-log.ts'
@@ -51,6 +51,7 @@ export function packChange(
 
     case 'insert-tenant': {
       const { tenant, keys } = change
+      packer.step(STATEMENT.refuseTenantName, [tenant.name])
       packer.step(STATEMENT.insertTenant, [
         tenant.id,
         tenant.name,
@@ -156,6 +157,10 @@ export function packChange(
 
     case 'enlist':
       packer.step(STATEMENT.requireOpen, [tenantId, change.transactionId, change.now])
+      for (const { applicationId, keyId } of change.keys) {
+        const values = [tenantId, change.transactionId, applicationId, keyId ?? NIL_ID]
+        packer.step(STATEMENT.noteKey, values)
+      }
       return
 
     case 'update-token':
@@ -223,7 +228,6 @@ export function packChange(
 
     case 'update-tenant': {
       const { id, name, settings, modifiedBy, modifiedAt } = change.tenant
-      packer.step(STATEMENT.refuseTenantName, [name, id])
       const values = [id, name, JSON.stringify(settings), modifiedBy, modifiedAt]
       packer.step(STATEMENT.updateTenant, values)
       return

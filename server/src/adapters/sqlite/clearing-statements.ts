@@ -20,6 +20,7 @@ export const CLEARED = [
   { table: 'units', key: 'id', only: 'whole = 1' },
   { table: 'token_blocks', key: 'first, unit' },
   { table: 'transactions', key: 'id' },
+  { table: 'transaction_keys', key: 'transaction_id, application, application_key' },
   { table: 'record_parked', key: 'transaction_id, position' },
   { table: 'record', key: 'number' },
   { table: 'record_heads', key: 'tenant' },

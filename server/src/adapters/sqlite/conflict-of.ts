@@ -59,6 +59,8 @@ export function conflictOf(
     case STATEMENT.refuseFull:
     case STATEMENT.refuseParkedFull:
       return { kind: 'transaction-full' }
+    case STATEMENT.refuseRevoked:
+      return { kind: 'transaction-revoked' }
     case STATEMENT.requireOpen:
     case STATEMENT.endTransaction:
     case STATEMENT.expireTransaction:

@@ -127,10 +127,11 @@ export class LongList {
     else this.#packHeldOpening(packer, values)
   }
 
-  /** Checks the transaction first: if it has ended, there is no point in staging. */
+  /** Checks the transaction first: if it has ended, there is no point in staging. Its key has not written before the end. */
   #packHeldOpening(packer: BatchPacker, values: readonly SqliteValue[]): void {
-    for (const change of this.#others) {
-      if (change.kind === 'enlist') packChange(packer, this.#tenantId, change, this.#within)
+    for (const it of this.#others) {
+      if (it.kind !== 'enlist') continue
+      packer.step(STATEMENT.requireOpen, [this.#tenantId, it.transactionId, it.now])
     }
     packer.step(STATEMENT.openHeldStagingBatch, [...values, this.#within])
   }

@@ -7,6 +7,7 @@ import { ANY_TOKEN, type TokenCondition } from '../../ports/token-query.ts'
 import { packId } from './ids.ts'
 import { migrate, schemaOf } from './migrate.ts'
 import { SqliteStore } from './sqlite-store.ts'
+import { begin, end, enlist, insert, succeed, token } from '../../ports/store-kit.contract.ts'
 import { packIndexes } from '../../ports/packed-token.ts'
 import {
   TENANT,
@@ -39,6 +40,29 @@ test('migrate() changes nothing when a migration fails', () => {
   db.exec('CREATE TABLE answers (a)')
   assert.throws(() => migrate(db), /already exists/)
   assert.match(schemaOf(db), /^-- Version 0\n\nCREATE TABLE answers \(a\);\n$/)
+  db.close()
+})
+
+test('tenants and their keys survive the migration that frees their names', () => {
+  const db = new DatabaseSync(':memory:')
+  const steps = new URL('./migrations/', import.meta.url)
+  const [first, last] = ['0001-lay-the-ground.sql', '0014-rename-tenants-freely.sql']
+  db.exec('PRAGMA foreign_keys = ON')
+  db.exec(readFileSync(new URL(first, steps), 'utf8'))
+  const insert = `INSERT INTO tenants (id, name, plan, settings, created_by, created_at)
+    VALUES (?, 'same', 'standard', '{}', 'me', 0)`
+  db.prepare(insert).run('a')
+  assert.throws(() => db.prepare(insert).run('b'), /UNIQUE/)
+  db.exec("INSERT INTO tenant_keys VALUES ('a', 'enc', 1, x'00', 0)")
+  db.exec(`BEGIN; ${readFileSync(new URL(last, steps), 'utf8')}; COMMIT`)
+  db.prepare(insert).run('b')
+  assert.equal(db.prepare('SELECT count(*) AS n FROM tenants').get()!.n, 2)
+  assert.equal(db.prepare('SELECT tenant FROM tenant_keys').get()!.tenant, 'a')
+  assert.deepEqual(db.prepare('PRAGMA foreign_key_check').all(), [])
+  assert.throws(
+    () => db.exec("INSERT INTO tenant_keys VALUES ('c', 'enc', 1, x'00', 0)"),
+    /FOREIGN/,
+  )
   db.close()
 })
 
@@ -111,4 +135,17 @@ test('a database of the first version, with what a crash left in it, is all ther
   assert.deepEqual(await store.tokens.usage(TENANT, { now: 1, since: 0 }), [])
   await store.close()
   for (const table of ['tokens', 'token_indexes', 'units']) assert.equal(countIn(folder, table), 0)
+})
+
+test('a transaction opened by the version before keys were noted is committed', async (t) => {
+  const folder = freshFolder(t)
+  const store = await openStore(t, { folder })
+  await succeed(store, TENANT, [begin(7), enlist(7), insert(token(1))])
+  await store.close()
+  const db = new DatabaseSync(join(folder, 'symbolon.db'))
+  db.exec('DROP TABLE transaction_keys; PRAGMA user_version = 12')
+  db.close()
+  const later = await openStore(t, { folder })
+  await succeed(later, TENANT, [end(7, 'committed')])
+  assert.deepEqual(await later.tokens.find(TENANT, [token(1).id]), [token(1)])
 })

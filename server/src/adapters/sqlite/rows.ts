@@ -5,9 +5,11 @@
  * staging batches, `holder` is a transaction's number, `pending` holds the changes of open transactions, `record*` is the audit
  * log, `record_heads` its chain tips, `lane` a delivery queue, `terms` a sealed state or configuration.
  */
+import { DEFAULT_TENANT_SETTINGS, type TenantSettings } from '../../base/access.ts'
 import type { SQLOutputValue } from 'node:sqlite'
 import type { WrappedTenantKey } from '../../ports/keyring.ts'
 import type {
+  FoundToken,
   StoredAnswer,
   StoredApplication,
   StoredApplicationKey,
@@ -15,7 +17,6 @@ import type {
   StoredProxy,
   StoredSession,
   StoredTenant,
-  StoredToken,
   StoredTransaction,
 } from '../../ports/stored.ts'
 import { unpackContainers, unpackIndexes } from '../../ports/packed-token.ts'
@@ -29,7 +30,7 @@ export function tenantOf(row: SqliteRow): StoredTenant {
     id: unpackId(id),
     name,
     plan,
-    settings: parse(settings),
+    settings: { ...DEFAULT_TENANT_SETTINGS, ...(parse(settings) as Partial<TenantSettings>) },
     ...madeOf(rest),
   } as StoredTenant
 }
@@ -93,7 +94,7 @@ export function proxyOf(row: SqliteRow): StoredProxy {
   return { ...definitionOf(row), hash: row.hash as Uint8Array }
 }
 
-export function tokenOf(row: SqliteRow): StoredToken {
+export function tokenOf(row: SqliteRow): FoundToken {
   const internalId = unpackId(row.serial)
   const { cvc, cvc_expires_at: expiresAt } = row
   return {
@@ -112,7 +113,7 @@ export function tokenOf(row: SqliteRow): StoredToken {
     ...madeOf(row),
     revision: row.revision ?? 0,
     uncommitted: row.uncommitted === 1,
-  } as StoredToken
+  } as FoundToken
 }
 
 /** In the order that `tokenOfColumns` expects. */
@@ -133,7 +134,7 @@ export function dataUpTo(bytesMax: string, table: string): string {
 }
 
 /** Returns the token in an array row: rows as objects are built a third slower, and read more slowly still. */
-export function tokenOfColumns(values: readonly SQLOutputValue[]): StoredToken {
+export function tokenOfColumns(values: readonly SQLOutputValue[]): FoundToken {
   return tokenOf({
     serial: values[0]!,
     name: values[1]!,

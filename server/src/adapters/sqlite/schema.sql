@@ -1,4 +1,4 @@
--- Version 12
+-- Version 14
 
 CREATE TABLE installation (
   one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -10,26 +10,6 @@ CREATE TABLE pulse (
   one INTEGER PRIMARY KEY CHECK (one = 1),
   beats INTEGER NOT NULL
 ) STRICT;
-
-CREATE TABLE tenants (
-  id ANY PRIMARY KEY,
-  name TEXT NOT NULL UNIQUE,
-  plan TEXT NOT NULL,
-  settings TEXT NOT NULL,
-  created_by ANY NOT NULL,
-  created_at INTEGER NOT NULL,
-  modified_by ANY,
-  modified_at INTEGER
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE tenant_keys (
-  tenant ANY NOT NULL REFERENCES tenants (id),
-  purpose TEXT NOT NULL,
-  version INTEGER NOT NULL,
-  wrapped BLOB NOT NULL,
-  created_at INTEGER NOT NULL,
-  PRIMARY KEY (tenant, purpose, version)
-) STRICT, WITHOUT ROWID;
 
 CREATE TABLE applications (
   tenant ANY NOT NULL,
@@ -396,4 +376,33 @@ CREATE TABLE notices (
   id ANY PRIMARY KEY,
   notice TEXT NOT NULL,
   created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE transaction_keys (
+  tenant ANY NOT NULL,
+  transaction_id ANY NOT NULL,
+  application ANY NOT NULL,
+  -- All zero for the application itself, whatever keys it has.
+  application_key ANY NOT NULL,
+  PRIMARY KEY (tenant, transaction_id, application, application_key)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE tenants (
+  id ANY PRIMARY KEY,
+  name TEXT NOT NULL,
+  plan TEXT NOT NULL,
+  settings TEXT NOT NULL,
+  created_by ANY NOT NULL,
+  created_at INTEGER NOT NULL,
+  modified_by ANY,
+  modified_at INTEGER
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE tenant_keys (
+  tenant ANY NOT NULL REFERENCES tenants (id),
+  purpose TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  wrapped BLOB NOT NULL,
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (tenant, purpose, version)
 ) STRICT, WITHOUT ROWID;

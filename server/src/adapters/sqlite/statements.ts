@@ -252,8 +252,8 @@ const TABLE = {
   },
 
   refuseTenantName: {
-    sql: 'SELECT 1 FROM tenants WHERE name = ? AND id <> ?',
-    params: ['text', 'id'],
+    sql: 'SELECT 1 FROM tenants WHERE name = ?',
+    params: ['text'],
     refuses: 'if-found',
   },
 

@@ -90,6 +90,13 @@ export const SWEEP_TABLE = {
     params: [],
     refuses: 'never',
   },
+  /** A transaction that expired leaves the keys that wrote in it. Each is a small row, and there are few. */
+  sweepKeys: {
+    sql: `DELETE FROM transaction_keys WHERE (tenant, transaction_id) IN
+      (SELECT tenant, id FROM transactions WHERE number IN (${CLEARED}))`,
+    params: [],
+    refuses: 'never',
+  },
   sweepMarks: {
     sql: `UPDATE transactions SET unswept = NULL WHERE number IN (${CLEARED})`,
     params: [],

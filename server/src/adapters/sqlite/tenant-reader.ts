@@ -22,10 +22,7 @@ export function tenantReader(db: DatabaseSync): TenantReader {
       return row === undefined ? null : tenantOf(row)
     },
 
-    findByName: async (name) => {
-      const row = byName.get(name)
-      return row === undefined ? null : tenantOf(row)
-    },
+    named: async (name) => byName.all(name).map(tenantOf),
 
     ids: async () => ids.all().map((row) => unpackId(row.id)),
 

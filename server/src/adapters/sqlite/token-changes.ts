@@ -1,5 +1,5 @@
 import type { ChangeOf } from '../../ports/change.ts'
-import type { StoredToken, StoredTransaction } from '../../ports/stored.ts'
+import type { FoundToken, StoredTransaction } from '../../ports/stored.ts'
 import type { BatchPacker, SqliteValue } from './batch.ts'
 import { STATEMENT } from './statements.ts'
 import { indexTermsOf } from '../../ports/index-terms.ts'
@@ -85,6 +85,7 @@ export function packEnd(
   }
   packer.step(STATEMENT.endTransaction, [tenantId, id, now, as])
   if (as === 'committed') {
+    packer.step(STATEMENT.refuseRevoked, [tenantId, id, now])
     packer.step(STATEMENT.applyForgetIndexes, [tenantId, id, now])
     packer.step(STATEMENT.applyRemovals, [tenantId, id])
     packer.step(STATEMENT.applyUpdates, [tenantId, id, now])
@@ -96,6 +97,7 @@ export function packEnd(
     packer.step(STATEMENT.sweepOwnIndexes, [tenantId, id])
     packer.step(STATEMENT.sweepOwn, [tenantId, id])
   }
+  packer.step(STATEMENT.forgetKeys, [tenantId, id])
 }
 
 /** Packs a chunk of the sweep; forgets ended transactions whose expiry was at or before `forgotten`. */
@@ -113,6 +115,7 @@ export function packSweep(packer: BatchPacker, now: number, forgotten: number): 
   packer.step(STATEMENT.sweepPending, [])
   packer.step(STATEMENT.sweepParked, [])
   packer.step(STATEMENT.sweepStagingBatch, [])
+  packer.step(STATEMENT.sweepKeys, [])
   packer.step(STATEMENT.sweepMarks, [])
   packer.step(STATEMENT.sweepEnded, [forgotten])
 }
@@ -131,7 +134,7 @@ function packLock(
 
 function which(
   { tenantId, within }: ChangeScope,
-  { internalId }: StoredToken,
+  { internalId }: FoundToken,
   revision: number,
   now: number,
 ): SqliteValue[] {

@@ -178,7 +178,7 @@ test('tokens of transactions that ended in the batch that made them count once w
       made += 140
       return [
         store.commit(TENANT, [
-          { kind: 'enlist', transactionId: id, now },
+          { kind: 'enlist', transactionId: id, keys: [], now },
           insertNumbered(from, from + 140),
         ]),
         store.commit(TENANT, [{ kind: 'end-transaction', id, as: 'committed', now }]),

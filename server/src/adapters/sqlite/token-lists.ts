@@ -1,15 +1,17 @@
 import { LRUCache } from 'lru-cache'
+import { INLINE_DATA_BYTES_MAX } from '../../base/limits.ts'
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { Page, PageRequest, TokenReader } from '../../ports/store.ts'
-import type { StoredToken } from '../../ports/stored.ts'
+import type { FoundToken } from '../../ports/stored.ts'
 import type { TokenQuery } from '../../ports/token-query.ts'
-import { DataCount } from '../../ports/too-much-data.ts'
 import { packId } from './ids.ts'
-import { tokenOf, type SqliteRow } from './rows.ts'
+import { columnsUpTo, tokenOf, type SqliteRow } from './rows.ts'
 import { BEYOND } from './token-blocks.ts'
 import { sqlOf, type Hidden, type SqlFragment } from './token-conditions.ts'
 import { candidates, sourcesOf, type TokenSource } from './token-sources.ts'
 import { NOW_VISIBLE, VISIBLE } from './visibility.ts'
+
+const COLUMNS = columnsUpTo(String(INLINE_DATA_BYTES_MAX))
 
 /** Candidates per chunk, well below a millisecond. A block is a chunk too. */
 const CHUNK_CANDIDATES = 256
@@ -28,7 +30,6 @@ interface Walk {
   readonly sources: readonly TokenSource[] | null
   /** Internal ids below it have not been read; null when all have. */
   below: Uint8Array | null
-  readonly count: DataCount
 }
 
 /** The tokens wanted of a chunk: `size` of them, after `skip` matches. */
@@ -69,9 +70,9 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
     `SELECT serial FROM tokens INDEXED BY tokens_expiring
      WHERE tenant = ? AND expires_at <= ? AND expires_at IS NOT NULL AND ${VISIBLE} LIMIT ?`,
   )
-  const byInternalId = db.prepare('SELECT * FROM tokens WHERE tenant = ? AND serial = ?')
+  const byInternalId = db.prepare(`SELECT ${COLUMNS} FROM tokens WHERE tenant = ? AND serial = ?`)
   const live = db.prepare(
-    `SELECT * FROM tokens
+    `SELECT ${COLUMNS} FROM tokens
      WHERE tenant = ? AND serial < ? AND (expires_at IS NULL OR expires_at > ?) AND ${VISIBLE}
      ORDER BY serial DESC LIMIT ? OFFSET ?`,
   )
@@ -87,7 +88,7 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
     listAfter: async (tenantId, query, { after, size }) => {
       const below = after === null ? BEYOND : (packId(after) as Uint8Array)
       const walk = startWalk(tenantId, query, below)
-      const found: StoredToken[] = []
+      const found: FoundToken[] = []
       while (walk.below !== null && found.length < size) {
         if (walk.below !== below) await yieldToOthers()
         const window = { skip: 0, size: size - found.length, count: false }
@@ -102,10 +103,10 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
     tenantId: string,
     query: TokenQuery,
     { page, size }: PageRequest,
-  ): Promise<Page<StoredToken>> {
+  ): Promise<Page<FoundToken>> {
     const walk = startWalk(tenantId, query, BEYOND)
     const skip = (page - 1) * size
-    const items: StoredToken[] = []
+    const items: FoundToken[] = []
     let passed = 0
     while (walk.below !== null) {
       if (walk.below !== BEYOND) await yieldToOthers()
@@ -122,7 +123,7 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
     tenantId: string,
     { now }: TokenQuery,
     { page, size }: PageRequest,
-  ): Page<StoredToken> | null {
+  ): Page<FoundToken> | null {
     const tenant = packId(tenantId)
     const gone = internalIdsOf(expired.all(tenant, now, EXPIRED_MAX + 1))
     if (gone.length > EXPIRED_MAX) return null
@@ -138,7 +139,7 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
     }
     const counted = Number(total.get(tenant)!.total) - gone.length
     const rows = skip === 0 || counted > 0 ? live.iterate(tenant, below, now, size, skip) : []
-    return { total: counted, items: new DataCount().gather(rows).map(tokenOf) }
+    return { total: counted, items: Array.from(rows, tokenOf) }
   }
 
   function startWalk(tenantId: string, query: TokenQuery, below: Uint8Array): Walk {
@@ -148,7 +149,6 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
       condition: sqlOf(query, hidden),
       sources: sourcesOf(query.where),
       below,
-      count: new DataCount(),
     }
   }
 
@@ -173,8 +173,8 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
     if (count)
       matching = Number(prepare(`SELECT count(*) AS matching ${from}`).get(...values)!.matching)
     if (count && (matching <= skip || size === 0)) return { matching, rows: [] }
-    const rows = prepare(`SELECT * ${from} ORDER BY serial DESC LIMIT ? OFFSET ?`)
-    return { matching, rows: walk.count.gather(rows.iterate(...values, size, skip)) }
+    const rows = prepare(`SELECT ${COLUMNS} ${from} ORDER BY serial DESC LIMIT ? OFFSET ?`)
+    return { matching, rows: rows.all(...values, size, skip) }
   }
 
   function nextCandidates(
@@ -195,7 +195,7 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
       if (!count && rows.length === size) break
       if (meets.get(tenant, internalId, ...condition.values) === undefined) continue
       if (matching++ < skip || rows.length === size) continue
-      rows.push(...walk.count.gather([byInternalId.get(tenant, internalId)!]))
+      rows.push(byInternalId.get(tenant, internalId)!)
     }
     return { matching, rows }
   }

@@ -1,12 +1,14 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
+import { INLINE_DATA_BYTES_MAX } from '../../base/limits.ts'
 import type { TokenReader } from '../../ports/store.ts'
-import type { StoredToken } from '../../ports/stored.ts'
+import type { FoundToken } from '../../ports/stored.ts'
+import type { DuplicateQuery } from '../../ports/token-query.ts'
 import { DataCount } from '../../ports/too-much-data.ts'
 import { readTransactionOn } from './read-transaction.ts'
 import { packId } from './ids.ts'
 import { columnsUpTo, dataUpTo, tokenOf, tokenOfColumns, type SqliteRow } from './rows.ts'
 import { tokenLists } from './token-lists.ts'
-import { BY_FINGERPRINT, VISIBLE, livesAt, madeIn } from './visibility.ts'
+import { BY_FINGERPRINT, VISIBLE, inOneOf, livesAt, madeIn } from './visibility.ts'
 
 export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
   const columns = `SELECT ${columnsUpTo('?')} FROM tokens`
@@ -16,16 +18,16 @@ export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
   )
   const byName = prepareArrays(db, `${columns} WHERE tenant = ? AND name = ? AND ${VISIBLE}`)
   const byFingerprint = db.prepare(
-    `SELECT ${columnsUpTo('?')} FROM ${BY_FINGERPRINT}
-     WHERE tenant = ? AND type = ? AND fingerprint = ?
-       AND (expires_at IS NULL OR expires_at > ?) AND ${VISIBLE}
+    `SELECT ${columnsUpTo('?6')} FROM ${BY_FINGERPRINT}
+     WHERE tenant = ?1 AND type = ?2 AND fingerprint = ?3 AND ${livesAt('?4')} AND ${VISIBLE}
+       AND ${inOneOf('?5')}
      ORDER BY serial LIMIT 1`,
   )
   const inReadTransaction = readTransactionOn(db)
   const within = tokenReaderWithin(db)
 
   /** Finds a token; its data is null if longer than `bytesMax`. */
-  function find(tenant: Key, id: string, bytesMax: number): StoredToken | null {
+  function find(tenant: Key, id: string, bytesMax: number): FoundToken | null {
     const key = packId(id)
     const row =
       typeof key === 'string'
@@ -34,10 +36,28 @@ export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
     return row === undefined ? null : tokenOfColumns(row)
   }
 
+  /** Works as find() does. */
+  function findDuplicate(
+    tenant: Key,
+    asked: DuplicateQuery,
+    now: number,
+    transactionId: string | undefined,
+    bytesMax: number,
+  ): FoundToken | null {
+    if (transactionId === undefined) {
+      const row = byFingerprint.get(...parametersOf(tenant, asked, now), bytesMax)
+      return row === undefined ? null : tokenOf(row)
+    }
+    return inReadTransaction(() => {
+      const number = within.numberOf(tenant, transactionId)
+      return number === null ? null : within.findDuplicate(tenant, asked, now, { number, bytesMax })
+    })
+  }
+
   /** Returns the look-up for a transaction, or for outside of all; works as find() does. */
   function lookWithin(tenant: Key, transactionId: string | undefined) {
     const number = transactionId === undefined ? null : within.numberOf(tenant, transactionId)
-    return (id: string, bytesMax: number): StoredToken | null =>
+    return (id: string, bytesMax: number): FoundToken | null =>
       number === null ? find(tenant, id, bytesMax) : within.find(tenant, id, { number, bytesMax })
   }
 
@@ -55,28 +75,32 @@ export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
       })
     },
 
+    lookUp: async (tenantId, ids, transactionId) => {
+      const tenant = packId(tenantId)
+      if (ids.length === 1 && transactionId === undefined) {
+        const token = find(tenant, ids[0]!, INLINE_DATA_BYTES_MAX)
+        return token === null ? [] : [token]
+      }
+      return inReadTransaction(() => {
+        const look = lookWithin(tenant, transactionId)
+        return [...each(ids, (id) => look(id, INLINE_DATA_BYTES_MAX))]
+      })
+    },
+
     known: async (tenantId, ids, transactionId) =>
       inReadTransaction(() => {
         const look = lookWithin(packId(tenantId), transactionId)
         return [...new Set(ids)].filter((id) => look(id, NOTHING) !== null)
       }),
 
-    findByFingerprint: async (tenantId, type, fingerprint, now, transactionId, bytesMax) => {
-      const tenant = packId(tenantId)
-      const count = new DataCount(bytesMax)
-      if (transactionId === undefined) {
-        const row = byFingerprint.get(count.left, tenant, type, fingerprint, now)
-        return row === undefined ? null : count.gather([tokenOf(row)])[0]!
-      }
-      return inReadTransaction(() => {
-        const number = within.numberOf(tenant, transactionId)
-        if (number === null) return null
-        const duplicate = within.findDuplicate(tenant, { type, fingerprint }, now, {
-          number,
-          bytesMax: count.left,
-        })
-        return duplicate === null ? null : count.gather([duplicate])[0]!
-      })
+    findByFingerprint: async (tenantId, type, fingerprint, now, transactionId, containers) => {
+      const asked = { type, fingerprint, containers }
+      return findDuplicate(packId(tenantId), asked, now, transactionId, INLINE_DATA_BYTES_MAX)
+    },
+
+    knownByFingerprint: async (tenantId, type, fingerprint, now, transactionId) => {
+      const asked = { type, fingerprint }
+      return findDuplicate(packId(tenantId), asked, now, transactionId, NOTHING)?.internalId ?? null
     },
 
     ...tokenLists(db),
@@ -86,8 +110,8 @@ export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
 /** Yields the tokens found for `ids`, each once, on demand. */
 function* each(
   ids: readonly string[],
-  look: (id: string) => StoredToken | null,
-): Generator<StoredToken, void> {
+  look: (id: string) => FoundToken | null,
+): Generator<FoundToken, void> {
   for (const id of new Set(ids)) {
     const token = look(id)
     if (token !== null) yield token
@@ -110,6 +134,21 @@ interface ArrayStatement {
 
 type Key = string | Uint8Array
 
+/** Returns the first five parameters of the statements that find duplicates. */
+function parametersOf(
+  tenant: Key,
+  { type, fingerprint, containers }: DuplicateQuery,
+  now: number,
+): SQLInputValue[] {
+  return [
+    tenant,
+    type,
+    fingerprint,
+    now,
+    containers === undefined ? null : JSON.stringify(containers),
+  ]
+}
+
 /** Reads tokens as a transaction sees them: with its own tokens and its pending changes. */
 function tokenReaderWithin(db: DatabaseSync) {
   const number = db.prepare('SELECT number FROM transactions WHERE tenant = ? AND id = ?')
@@ -128,14 +167,16 @@ function tokenReaderWithin(db: DatabaseSync) {
      FROM pending WHERE tenant = ?1 AND serial = ?2 AND holder = ?3`,
   )
   const duplicate = db.prepare(
-    `${all('?6')} ${BY_FINGERPRINT} WHERE tenant = ?1 AND type = ?2 AND fingerprint = ?3 AND ${livesAt('?4')} AND ${shown('?5')}
+    `${all('?6')} ${BY_FINGERPRINT} WHERE tenant = ?1 AND type = ?2 AND fingerprint = ?3 AND ${livesAt('?4')}
+       AND ${inOneOf('?5')} AND ${shown('?7')}
        AND NOT EXISTS (SELECT 1 FROM pending WHERE pending.tenant = tokens.tenant
-         AND pending.serial = tokens.serial AND holder = ?5)
+         AND pending.serial = tokens.serial AND holder = ?7)
      ORDER BY serial LIMIT 1`,
   )
   const pendingDuplicate = db.prepare(
     `SELECT ${columnsUpTo('?6')} FROM pending JOIN tokens USING (tenant, serial)
-     WHERE holder = ?5 AND pending.fingerprint = ?3 AND tenant = ?1 AND type = ?2
+     WHERE holder = ?7 AND pending.fingerprint = ?3 AND tenant = ?1 AND type = ?2
+       AND ${inOneOf('?5', 'pending')}
        AND deleted IS NULL AND ${livesAt('?4', 'pending')} AND ${livesAt('?4')}
      ORDER BY serial LIMIT 1`,
   )
@@ -145,7 +186,7 @@ function tokenReaderWithin(db: DatabaseSync) {
     tenant: Key,
     row: SqliteRow | undefined,
     { number, bytesMax }: ReadView,
-  ): StoredToken | null {
+  ): FoundToken | null {
     if (row === undefined) return null
     const over = pending.get(tenant, row['serial']!, number, bytesMax)
     if (over === undefined) return tokenOf(row)
@@ -160,7 +201,7 @@ function tokenReaderWithin(db: DatabaseSync) {
     numberOf: (tenant: Key, id: string): SQLOutputValue | null =>
       number.get(tenant, packId(id))?.['number'] ?? null,
 
-    find(tenant: Key, id: string, seen: ReadView): StoredToken | null {
+    find(tenant: Key, id: string, seen: ReadView): FoundToken | null {
       const key = packId(id)
       const asked = [tenant, key, seen.number, seen.bytesMax]
       const row =
@@ -172,13 +213,13 @@ function tokenReaderWithin(db: DatabaseSync) {
 
     findDuplicate(
       tenant: Key,
-      { type, fingerprint }: { readonly type: string; readonly fingerprint: string },
+      asked: DuplicateQuery,
       now: number,
       seen: ReadView,
-    ): StoredToken | null {
-      const asked = [tenant, type, fingerprint, now, seen.number, seen.bytesMax]
+    ): FoundToken | null {
+      const parameters = [...parametersOf(tenant, asked, now), seen.bytesMax, seen.number]
       const duplicates = [duplicate, pendingDuplicate].flatMap((it) => {
-        const token = overlaid(tenant, it.get(...asked), seen)
+        const token = overlaid(tenant, it.get(...parameters), seen)
         return token === null ? [] : [token]
       })
       return duplicates.toSorted((a, b) => (a.internalId < b.internalId ? -1 : 1))[0] ?? null

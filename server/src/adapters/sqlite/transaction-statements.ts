@@ -1,6 +1,6 @@
 /** Statements that open, guard and end transactions. */
 import type { Statement } from './statements.ts'
-import { DEAD, EXPIRE, numberOf } from './visibility.ts'
+import { DEAD, EXPIRE, livesAt, numberOf } from './visibility.ts'
 
 export const TRANSACTION_TABLE = {
   openTransaction: {
@@ -22,6 +22,30 @@ export const TRANSACTION_TABLE = {
       WHERE tenant = ?1 AND id = ?2 AND state = 'open' AND expires_at > ?3`,
     params: ['id', 'id', 'integer'],
     refuses: 'if-absent',
+  },
+
+  noteKey: {
+    sql: `INSERT INTO transaction_keys (tenant, transaction_id, application, application_key)
+      VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+    params: ['id', 'id', 'id', 'id'],
+    refuses: 'never',
+  },
+
+  /** Finds a key that wrote in the transaction and no longer works. */
+  refuseRevoked: {
+    sql: `SELECT 1 FROM transaction_keys AS it WHERE tenant = ?1 AND transaction_id = ?2 AND (
+      NOT EXISTS (SELECT 1 FROM applications
+        WHERE tenant = ?1 AND id = it.application AND ${livesAt('?3', 'applications')})
+      OR (it.application_key <> zeroblob(16) AND NOT EXISTS (SELECT 1 FROM application_keys
+        WHERE tenant = ?1 AND application = it.application AND id = it.application_key)))`,
+    params: ['id', 'id', 'integer'],
+    refuses: 'if-found',
+  },
+
+  forgetKeys: {
+    sql: 'DELETE FROM transaction_keys WHERE tenant = ?1 AND transaction_id = ?2',
+    params: ['id', 'id'],
+    refuses: 'never',
   },
 
   endTransaction: {

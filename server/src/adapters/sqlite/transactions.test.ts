@@ -34,6 +34,22 @@ const MARK = 'canary-5f3759df'
 
 const LATE = NOW + TRANSACTION_MS
 
+test('of the keys that wrote in a transaction nothing is left after its end and the sweep', async (t) => {
+  for (const ended of [end(7, 'committed'), end(7, 'rolled_back'), end(7, 'expired', LATE)]) {
+    const folder = freshFolder(t)
+    const store = await openStore(t, { folder })
+    await succeed(store, TENANT, everything(1).slice(2, 4))
+    const keys = [{ applicationId: uuid(1), keyId: uuid(1) }]
+    await succeed(store, TENANT, [begin(7), enlist(7, NOW, keys), insert(token(10))])
+    await succeed(store, TENANT, [enlist(7, NOW, keys), insert(token(11))])
+    assert.equal(countIn(folder, 'transaction_keys'), 1)
+    await succeed(store, TENANT, [ended])
+    while (await store.sweep(LATE));
+    assert.equal(countIn(folder, 'transaction_keys'), 0)
+    await store.close()
+  }
+})
+
 describe('after a restart', () => {
   test('a transaction is as it was: its tokens, its locks, its reserved ids', async (t) => {
     const folder = freshFolder(t)

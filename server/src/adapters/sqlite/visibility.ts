@@ -45,3 +45,11 @@ export const DEAD = "('rolled_back', 'expired')"
 export function livesAt(now: string, table = 'tokens'): string {
   return `(${table}.expires_at IS NULL OR ${table}.expires_at > ${now})`
 }
+
+/** Holds if a container of the token is one of `paths`, a JSON list, or lies below one; null stands for any. */
+export function inOneOf(paths: string, table = 'tokens'): string {
+  const containers = `${table}.containers`
+  return `(${paths} IS NULL OR EXISTS (SELECT 1 FROM json_each(${paths}) AS path JOIN
+    json_each(iif(substr(${containers}, 1, 1) = '[', ${containers}, json_array(${containers}))) AS own
+    ON substr(own.value, 1, length(path.value)) = path.value))`
+}

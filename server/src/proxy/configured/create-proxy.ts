@@ -1,6 +1,7 @@
 import { authorize } from '../../access/authorize.ts'
 import { commit } from '../../access/commit.ts'
 import { firstRevision } from '../../access/definition.ts'
+import { separateSecrets } from '../../access/secret-configuration.ts'
 import type { RequestContext } from '../../base/access.ts'
 import { idOf } from '../../base/id.ts'
 import type { Json } from '../../base/json.ts'
@@ -24,11 +25,12 @@ export async function createProxy(
   authorize(context, 'proxy:create')
   const now = world.clock.now()
   const { name, ...draft } = parseProxy(body)
+  const separated = separateSecrets(draft.configuration, null)
   await refuseUnfitApplication(world, context, draft.applicationId)
   const keys = await world.keyring.open(context.tenantId)
   const id = idOf(now, world.random.bytes(10))
   const key = Buffer.from(world.random.bytes(KEY_BYTES)).toString('hex')
-  const config = { key, ...draft }
+  const config = { key, ...draft, ...separated }
   const proxy: StoredProxy = {
     id,
     name,

@@ -10,7 +10,7 @@ import {
 import { mayAnywhere } from '../../access/authorize.ts'
 import { auditEventsOf } from '../../access/audit-events.ts'
 import { setUp } from '../../access/set-up.ts'
-import type { RequestContext } from '../../base/access.ts'
+import { DEFAULT_TENANT_SETTINGS, type RequestContext } from '../../base/access.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { PROXY_KEY_CHARS_MAX } from '../../base/limits.ts'
 import { authorizeProxyInvocation } from './authorize-proxy-invocation.ts'
@@ -92,7 +92,7 @@ describe('authorizeProxyInvocation()', () => {
       id: '01945d00-0000-4000-8000-00000000000a',
       name: 'a',
       plan: 'standard',
-      settings: { fingerprintTokens: false, deduplicateTokens: false },
+      settings: DEFAULT_TENANT_SETTINGS,
       createdBy: '',
       createdAt: 0,
       modifiedBy: null,

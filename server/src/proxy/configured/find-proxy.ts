@@ -49,6 +49,7 @@ export function anonymousOf({ id, tenant }: FoundProxy): Principal {
     settings: tenant.settings,
     applicationId: id,
     keyId: id,
+    keys: [],
     type: 'public',
     permissions: [],
     rules: [],

@@ -7,17 +7,21 @@
  */
 import { hash } from 'node:crypto'
 import { openValue } from '../../access/open-value.ts'
+import {
+  openSecrets,
+  sealedSecrets,
+  type SeparatedConfiguration,
+} from '../../access/secret-configuration.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { SealContext, TenantKeys } from '../../ports/keyring.ts'
 import type { StoredProxy } from '../../ports/stored.ts'
 
-export interface SealedProxyConfiguration {
+export interface SealedProxyConfiguration extends SeparatedConfiguration {
   /** The key that invokes it. */
   readonly key: string
   readonly destinationUrl: string
   /** The application it acts for, which may have been deleted; null for none. */
   readonly applicationId: string | null
-  readonly configuration: Readonly<Record<string, string>>
   /** Whether invoking it requires an API key. */
   readonly requireAuth: boolean
 }
@@ -25,9 +29,10 @@ export interface SealedProxyConfiguration {
 export function sealProxyConfiguration(
   keys: TenantKeys,
   id: string,
-  config: SealedProxyConfiguration,
+  { secrets, ...config }: SealedProxyConfiguration,
 ): Uint8Array {
-  return keys.seal(sealContextOf(id), new Sensitive(JSON.stringify(config)))
+  const text = JSON.stringify({ ...config, ...sealedSecrets(secrets) })
+  return keys.seal(sealContextOf(id), new Sensitive(text))
 }
 
 /** Throws `value_unreadable` if the proxy is damaged or was tampered with. */
@@ -36,9 +41,11 @@ export function openProxyConfiguration(
   { id, terms }: Pick<StoredProxy, 'id' | 'terms'>,
 ): SealedProxyConfiguration {
   const name = { kind: 'proxy_configuration', id } as const
-  return JSON.parse(
-    openValue(keys, sealContextOf(id), terms, name).reveal(),
-  ) as SealedProxyConfiguration
+  const config = JSON.parse(openValue(keys, sealContextOf(id), terms, name).reveal()) as Omit<
+    SealedProxyConfiguration,
+    'secrets'
+  > & { readonly secrets?: Record<string, string> }
+  return { ...config, secrets: openSecrets(config.secrets) }
 }
 
 /** Returns StoredProxy.hash, by which a proxy is found. */

@@ -1,6 +1,7 @@
-import { authorize } from '../../access/authorize.ts'
+import { authorize, mayAnywhere } from '../../access/authorize.ts'
 import { commit } from '../../access/commit.ts'
 import { makeChange, revised } from '../../access/definition.ts'
+import { separateSecrets } from '../../access/secret-configuration.ts'
 import type { RequestContext } from '../../base/access.ts'
 import type { Json } from '../../base/json.ts'
 import { noContent, ok, type Answer } from '../../http/endpoint.ts'
@@ -21,7 +22,8 @@ interface ProxyUpdate {
 }
 
 /**
- * Replaces everything of a proxy except its key, and returns the proxy; omitted members are reset.
+ * Replaces everything of a proxy except its key, and returns the proxy, with its key if the caller may read it; omitted members
+ * are reset.
  *
  * Throws `permission_missing`, `proxy_not_found`, `body_invalid`, `proxy_busy`, and what commit() throws.
  */
@@ -30,10 +32,21 @@ export async function replaceProxy(
   context: RequestContext,
   update: ProxyUpdate,
 ): Promise<Answer> {
+  let keyShown: boolean | undefined
   return await updateProxy(world, context, update.id, {
-    request: () => update.body,
-    answer: (proxy, config) => ok(renderProxy(context.tenantId, proxy, config)),
+    request: () => ({ body: update.body }),
+    answer: (proxy, config) => {
+      keyShown ??= mayShowKey(context, proxy)
+      return ok(renderProxy(context.tenantId, proxy, config, keyShown))
+    },
   })
+}
+
+/** Records a read if the caller may: the answer rests on it, and so does a replay. A denial is no event, for nothing was asked. */
+function mayShowKey(context: RequestContext, { id }: StoredProxy): boolean {
+  if (!mayAnywhere(context, 'proxy:read')) return false
+  authorize(context, 'proxy:read', { id, internalId: id, containers: [] })
+  return true
 }
 
 /** Applies a merge patch to a proxy; returns nothing. Throws what replaceProxy() throws. */
@@ -50,7 +63,10 @@ export async function patchProxy(
 
 /** Computes the new proxy from the old one, and renders the answer. */
 interface ProxyUpdater {
-  readonly request: (proxy: StoredProxy, config: SealedProxyConfiguration) => Json | undefined
+  readonly request: (
+    proxy: StoredProxy,
+    config: SealedProxyConfiguration,
+  ) => { readonly body: Json | undefined; readonly untouched?: ReadonlySet<string> }
   readonly answer: (proxy: StoredProxy, config: SealedProxyConfiguration) => Answer
 }
 
@@ -65,9 +81,11 @@ async function updateProxy(
     const before = await getProxy(world, context, id)
     const keys = await world.keyring.open(context.tenantId)
     const was = openProxyConfiguration(keys, before)
-    const { name, ...draft } = parseProxy(updating.request(before, was))
+    const { body, untouched } = updating.request(before, was)
+    const { name, ...draft } = parseProxy(body)
+    const separated = separateSecrets(draft.configuration, was, untouched)
     await refuseUnfitApplication(world, context, draft.applicationId, was.applicationId)
-    const config = { ...draft, key: was.key }
+    const config = { ...draft, ...separated, key: was.key }
     const proxy: StoredProxy = {
       ...before,
       ...revised(world, context, before),

@@ -4,6 +4,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts'
 import { DESTINATION_URL_CHARS_MAX } from '../../base/limits.ts'
 import { mergePatch } from '../../base/merge-patch.ts'
 import { ServiceError } from '../../base/service-error.ts'
+import { patchConfiguration, renderConfiguration } from '../../access/secret-configuration.ts'
 import { pageSchema } from '../../http/pagination.ts'
 import {
   actingApplication,
@@ -11,6 +12,7 @@ import {
   definitionName,
   patchOf,
   renderAuthorship,
+  SECRET_SCHEMA,
   unreadableDefinitionSchema,
 } from '../../http/definitions.ts'
 import { parseBody } from '../../http/parse.ts'
@@ -25,13 +27,15 @@ import { text } from '../../http/text-length.ts'
  */
 
 /** The members of a proxy that a caller may set. */
-export interface ProxyDraft extends Omit<SealedProxyConfiguration, 'key'> {
+export interface ProxyDraft extends Omit<SealedProxyConfiguration, 'key' | 'secrets'> {
   readonly name: string
 }
 
-const configuration = configurationOf<string>('strings', { type: 'string' }, (value) =>
-  typeof value === 'string' ? null : 'Must be a string.',
+const configuration = configurationOf('strings', { type: 'string' }, (value) =>
+  typeof value === 'string' ? null : 'Must be a string, or a secret.',
 )
+
+const STRING_OR_SECRET = [{ type: 'string' }, SECRET_SCHEMA]
 
 const destinationUrl = text({ max: DESTINATION_URL_CHARS_MAX })
   .refine(isDestinationUrl, `Must be an https URL of printable ASCII, without user or fragment.`)
@@ -74,12 +78,16 @@ export const proxyBody = z
     ...UNDONE,
     application: actingApplication,
     application_id: z.string().optional().meta({ description: 'The same, as answers have it.' }),
-    configuration: configuration.optional(),
+    configuration: configuration
+      .meta({ additionalProperties: { anyOf: STRING_OR_SECRET } })
+      .optional(),
     require_auth: z.boolean().optional().meta({ description: 'Default true.' }),
   })
   .meta({ id: 'ProxyRequest', description: 'Where a proxy forwards requests to.' })
 
-export const proxyPatch = patchOf(proxyBody, { type: ['string', 'null'] }).meta({
+export const proxyPatch = patchOf(proxyBody, {
+  anyOf: [...STRING_OR_SECRET, { type: 'null' }],
+}).meta({
   id: 'ProxyPatch',
   description: 'The members to change; null removes a member.',
 })
@@ -90,10 +98,13 @@ export const proxySchema = z
     tenant_id: z.uuid(),
     name: z.string(),
     state: z.literal('active'),
-    key: z.string().meta({ description: 'For the header BT-PROXY-KEY.' }),
+    key: z
+      .string()
+      .optional()
+      .meta({ description: 'For the header BT-PROXY-KEY; absent if the caller may not read it.' }),
     destination_url: z.string(),
     application_id: z.uuid().optional(),
-    configuration: configuration,
+    configuration,
     require_auth: z.boolean(),
     created_by: z.string(),
     created_at: z.iso.datetime({ offset: true }),
@@ -116,33 +127,39 @@ export function parseProxy(body: Json | undefined): ProxyDraft {
   }
 }
 
-/** Returns the proxy with `patch` applied, as a proxy request. Throws `body_invalid` if the patch is not an object. */
+/**
+ * Returns the proxy with `patch` applied, as a proxy request, and which names of its configuration the patch does not touch.
+ * Throws `body_invalid` if the patch is not an object.
+ */
 export function patchedProxy(
   proxy: StoredProxy,
   config: SealedProxyConfiguration,
   patch: Json,
-): Json {
+): { readonly body: Json; readonly untouched: ReadonlySet<string> } {
   if (!isJsonObject(patch)) {
     throw new ServiceError('body_invalid', { error: ['The patch must be an object.'] })
   }
-  const { applicationId, destinationUrl, configuration, requireAuth } = config
+  const { applicationId, destinationUrl, requireAuth } = config
   // Both names stand for one member.
-  const { application_id: flat, ...rest } = patch
+  const { application_id: flat, configuration, ...rest } = patch
   const named = flat === undefined ? {} : { application: flat === null ? null : { id: flat } }
   const current = {
     name: proxy.name,
     destination_url: destinationUrl,
     ...(applicationId !== null && { application: { id: applicationId } }),
-    configuration: { ...configuration },
     require_auth: requireAuth,
   }
-  return mergePatch(current, { ...named, ...rest })
+  const { patched, untouched } = patchConfiguration(config, configuration)
+  const merged = Object(mergePatch(current, { ...named, ...rest }))
+  return { body: { ...merged, configuration: patched }, untouched }
 }
 
+/** The key is rendered unless `keyShown` is false. */
 export function renderProxy(
   tenantId: string,
   proxy: StoredProxy,
   config: SealedProxyConfiguration,
+  keyShown = true,
 ): JsonObject {
   const { applicationId } = config
   return {
@@ -151,10 +168,10 @@ export function renderProxy(
     name: proxy.name,
     // A proxy is usable once created; some tools poll until they see this state.
     state: 'active',
-    key: config.key,
+    ...(keyShown && { key: config.key }),
     destination_url: config.destinationUrl,
     ...(applicationId === null ? {} : { application_id: applicationId }),
-    configuration: { ...config.configuration },
+    configuration: renderConfiguration(config),
     require_auth: config.requireAuth,
     ...renderAuthorship(proxy),
   }

@@ -98,7 +98,7 @@ const ATTEMPTS_MAX = CALLBACK_RETRIES + 1
 const LATE: DeliveryOutcome = { kind: 'failed', failure: 'late', retryAfterMs: null }
 
 const EXPIRED: Answer = renderFailure(
-  runtimeError('The result is gone: a security code was behind it, and those are not kept.'),
+  runtimeError('The result is gone: a token or a security code that it was made from has expired.'),
   'reactor_result_expired',
   (it) => it,
 )

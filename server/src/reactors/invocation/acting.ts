@@ -42,7 +42,8 @@ export async function tokenCreatorContext(
   context: RequestContext,
   { reactor, config }: OpenReactor,
 ): Promise<RequestContext> {
-  const unrecorded = { keyId: reactor.id, decisions: [], recorded: 0 }
+  // What the code did is done: its result is not refused because of rights that changed while it ran.
+  const unrecorded = { keyId: reactor.id, decisions: [], recorded: 0, reauthenticate: undefined! }
   if (config.applicationId === null) {
     const within = context.within === null ? null : mayCreate(context.within)
     return { ...context, ...unrecorded, ...mayCreate(context), within }

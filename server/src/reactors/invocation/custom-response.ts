@@ -11,6 +11,7 @@ import {
 } from '../../base/limits.ts'
 import type { Answer } from '../../http/endpoint.ts'
 import type { ThrownError } from '../../ports/reactor-runner.ts'
+import { mayBeSent, type ResponseHeaderSettings } from '../../base/guarded-headers.ts'
 
 /** Whether the error is a custom response, valid or not. */
 export function isCustomResponse({ name }: ThrownError): boolean {
@@ -18,14 +19,17 @@ export function isCustomResponse({ name }: ThrownError): boolean {
 }
 
 /** Returns the response, or a description of its flaw. */
-export function customResponse(error: ThrownError): Answer | string {
+export function customResponse(
+  error: ThrownError,
+  settings: ResponseHeaderSettings,
+): Answer | string {
   const { status, body } = error
   if (!Number.isInteger(status) || Number(status) < 100 || Number(status) > 599) {
     return 'The status of a custom response is not a valid integer.'
   }
   // A 1xx status is only interim: clients would wait for the final response.
   if (Number(status) < 200) return 'The status of a custom response is no status of an answer.'
-  const statusAndHeaders = { status: Number(status), headers: headersOf(error.headers) }
+  const statusAndHeaders = { status: Number(status), headers: headersOf(error.headers, settings) }
   const bytes = bytesOf(error)
   if (body === null && bytes === null) return statusAndHeaders
   if (status === 204 || status === 205 || status === 304) return statusAndHeaders
@@ -49,16 +53,21 @@ function withBytes({ status, headers }: StatusAndHeaders, bytes: Buffer): Answer
 
 type StatusAndHeaders = Required<Pick<Answer, 'status' | 'headers'>>
 
-/** Drops the headers that belong to this service or to intermediaries. An array becomes one header per element. */
-function headersOf(headers: Json): StatusAndHeaders['headers'] {
+/**
+ * Drops the headers that belong to this service or to intermediaries, and guarded ones that the operator does not allow. An
+ * array becomes one header per element.
+ */
+function headersOf(headers: Json, settings: ResponseHeaderSettings): StatusAndHeaders['headers'] {
   const kept = new Map<string, string | string[]>()
   let [count, chars] = [0, 0]
   for (const [name, value] of isJsonObject(headers) ? Object.entries(headers) : []) {
     const folded = name.toLowerCase()
-    if (!NAME.test(name) || isOurs(folded.replaceAll('_', '-')) || kept.has(folded)) continue
+    // Some servers read an underscore as a hyphen.
+    const read = folded.replaceAll('_', '-')
+    if (!NAME.test(name) || isOurs(read) || kept.has(folded)) continue
     const texts = (Array.isArray(value) ? value : [value]).map(textOf).filter((it) => it !== null)
     if (SINGLE.has(folded)) texts.splice(1)
-    if (texts.length === 0) continue
+    if (texts.length === 0 || !texts.every((it) => mayBeSent(read, it, settings))) continue
     count += texts.length
     chars += texts.reduce((sum, it) => sum + name.length + it.length, 0)
     if (count > REACTOR_HEADERS_MAX || chars > REACTOR_HEADERS_CHARS_MAX) break

@@ -7,6 +7,7 @@ import {
   type ReactorOutcome,
 } from '../../ports/reactor-runner.ts'
 import { customResponse, isCustomResponse } from './custom-response.ts'
+import type { ResponseHeaderSettings } from '../../base/guarded-headers.ts'
 import { redactor } from './redact.ts'
 import { readResult, type Result } from './result.ts'
 import { failureOf, runtimeError, trimmed, type Failure } from './thrown-error.ts'
@@ -27,13 +28,19 @@ export interface LoggedFailure {
   readonly column?: number
 }
 
-/** `timeoutMs` is the limit of the run; `secrets` is called only if the report could contain them. */
+interface Interpreting {
+  /** The limit of the run. */
+  readonly timeoutMs: number
+  readonly responseHeaders: ResponseHeaderSettings
+}
+
+/** `secrets` is called only if the report could contain them. */
 export function interpretOutcome(
   outcome: ReactorOutcome,
-  timeoutMs: number,
+  settings: Interpreting,
   secrets: () => readonly Json[],
 ): InterpretedOutcome {
-  const interpreted = interpret(outcome, timeoutMs)
+  const interpreted = interpret(outcome, settings)
   if ('detail' in interpreted) {
     const code = codeOf(outcome)
     const { status } = interpreted
@@ -47,7 +54,10 @@ export function interpretOutcome(
   return { result: interpreted, answer: null, failure: null }
 }
 
-function interpret(outcome: ReactorOutcome, timeoutMs: number): Result | Answer | Failure {
+function interpret(
+  outcome: ReactorOutcome,
+  { timeoutMs, responseHeaders }: Interpreting,
+): Result | Answer | Failure {
   switch (outcome.kind) {
     case 'returned': {
       const result = readResult(outcome.result)
@@ -56,7 +66,7 @@ function interpret(outcome: ReactorOutcome, timeoutMs: number): Result | Answer 
     case 'threw': {
       const { error } = outcome
       if (!isCustomResponse(error)) return failureOf(error)
-      const response = customResponse(error)
+      const response = customResponse(error, responseHeaders)
       return typeof response === 'string' ? runtimeError(response) : response
     }
     case 'no-function':

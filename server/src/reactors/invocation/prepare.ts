@@ -1,4 +1,7 @@
+import { isDeepStrictEqual } from 'node:util'
 import { authorize } from '../../access/authorize.ts'
+import { findApplication } from '../../access/get-application.ts'
+import { keepUntil } from '../../access/kept-answer-end.ts'
 import type { RequestContext } from '../../base/access.ts'
 import type { Json } from '../../base/json.ts'
 import { REACTOR_TOKENS_MAX } from '../../base/limits.ts'
@@ -69,16 +72,36 @@ export async function prepare(
   return { opened, filled }
 }
 
+/**
+ * Checks the reactor again when a run that waited is about to begin.
+ *
+ * Throws `reactor_not_found` and `reactor_application_gone` as a new request would. Throws `reactors_busy` if the reactor or the
+ * destinations of its application have changed: a repetition runs it as it is now.
+ */
+export async function requireSameReactor(
+  world: Pick<World, 'clock' | 'store'>,
+  context: RequestContext,
+  { reactor, config, application }: OpenReactor,
+): Promise<void> {
+  const { applicationId } = config
+  const [current, acting] = await Promise.all([
+    getReactor(world, context, reactor.id),
+    applicationId === null ? null : findApplication(world, context.tenantId, applicationId),
+  ])
+  refuseWithoutApplication({ reactor, config, application: acting })
+  const isSame = isDeepStrictEqual(acting?.destinations, application?.destinations)
+  if (current.revision !== reactor.revision || !isSame) throw new ServiceError('reactors_busy')
+}
+
 /** The cause is for the operator's log, except when a tenant asks for too much: that is not the operator's to fix. */
 export function unavailable(cause: RunnerUnavailable): ServiceError {
   if (cause instanceof RunnerBusy) return new ServiceError('reactors_busy')
   return new ServiceError('reactors_unavailable', undefined, { cause })
 }
 
-/** Returns when the result must be deleted: when the first security code in its arguments expires; null for never. */
-export function endOfResult({ tokens }: Filled): number | null {
-  const ends = tokens.flatMap(({ cvc }) => cvc?.expiresAt ?? [])
-  return ends.length === 0 ? null : Math.min(...ends)
+/** A result is kept no longer than the tokens in its arguments, and than the security codes of these. */
+export function keepWhileTokensLive(context: RequestContext, { tokens }: Filled): void {
+  for (const { cvc, expiresAt } of tokens) keepUntil(context, expiresAt, cvc?.expiresAt ?? null)
 }
 
 const NO_SANDBOX = 'The sandbox is not available, so no reactor runs'

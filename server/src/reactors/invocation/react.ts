@@ -1,15 +1,17 @@
 import { commit } from '../../access/commit.ts'
 import type { EphemeralKeys } from '../../access/ephemeral-keys.ts'
 import type { RequestContext } from '../../base/access.ts'
+import { requireSameRights } from '../../base/present-rights.ts'
 import type { Json } from '../../base/json.ts'
 import { REACTOR_TIMEOUT_MS } from '../../base/limits.ts'
 import type { Answer } from '../../http/endpoint.ts'
 import type { TokenSettings } from '../../tokens/token-settings.ts'
 import type { World } from '../../ports/world.ts'
 import { acceptWithCallback } from '../jobs/accept.ts'
+import type { ResponseHeaderSettings } from '../../base/guarded-headers.ts'
 import {
   authorizeReactorInvocation,
-  endOfResult,
+  keepWhileTokensLive,
   prepare,
   refuseWithoutCapacity,
 } from './prepare.ts'
@@ -20,6 +22,7 @@ export interface Invocation {
   readonly id: string
   readonly body: Json | undefined
   readonly ephemeralKeys: EphemeralKeys
+  readonly responseHeaders: ResponseHeaderSettings
   readonly settings: TokenSettings
 }
 
@@ -38,7 +41,7 @@ export interface Invocation {
 export async function react(
   world: Pick<World, 'clock' | 'log' | 'random' | 'keyring' | 'store' | 'egress' | 'runner'>,
   context: RequestContext,
-  { id, body, ephemeralKeys, settings }: Invocation,
+  { id, body, ephemeralKeys, responseHeaders, settings }: Invocation,
 ): Promise<Answer> {
   const reactor = await authorizeReactorInvocation(world, context, id)
   const asked = parseReact(body, context.plan)
@@ -47,13 +50,14 @@ export async function react(
   }
   refuseWithoutCapacity(world, context.tenantId)
   const prepared = await prepare(world, context, reactor, asked.args, settings)
-  const until = endOfResult(prepared.filled)
-  // A result computed from a security code must not be kept longer than the code.
-  if (context.replay !== null && until !== null) context.replay.until = until
+  // Tokens of the result are committed for another principal, whose rights are not the caller's.
+  keepWhileTokensLive(context, prepared.filled)
   await commit(world, context, [])
   const outcome = await runReactor(world, context, prepared, {
+    requireSameRights: () => requireSameRights(context),
     ephemeralKeys,
     timeoutMs: REACTOR_TIMEOUT_MS,
+    responseHeaders,
   })
   return (
     outcome.answer ??

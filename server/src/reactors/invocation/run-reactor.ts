@@ -1,5 +1,6 @@
 import { commit } from '../../access/commit.ts'
 import { commonDestinations } from '../../access/destinations.ts'
+import { revealConfiguration } from '../../access/secret-configuration.ts'
 import type { EphemeralKeys } from '../../access/ephemeral-keys.ts'
 import type { RequestContext } from '../../base/access.ts'
 import type { JsonObject } from '../../base/json.ts'
@@ -12,25 +13,34 @@ import { RunnerUnavailable, type SandboxRun } from '../../ports/reactor-runner.t
 import type { World } from '../../ports/world.ts'
 import type { OpenReactor } from '../wire.ts'
 import { issueEphemeralKey, tokenCreatorContext } from './acting.ts'
-import { unavailable, type Prepared } from './prepare.ts'
+import type { ResponseHeaderSettings } from '../../base/guarded-headers.ts'
+import { requireSameReactor, unavailable, type Prepared } from './prepare.ts'
 import type { Result } from './result.ts'
 import { interpretOutcome, type InterpretedOutcome } from './interpret-outcome.ts'
 import { renderLoggedFailure } from './wire.ts'
 
+interface RunSettings {
+  /** Called when a run that waited is about to begin. Throws or rejects if its initiator has other rights now. */
+  readonly requireSameRights: () => Promise<void> | undefined
+  readonly ephemeralKeys: EphemeralKeys
+  readonly timeoutMs: number
+  readonly responseHeaders: ResponseHeaderSettings
+}
+
 /**
- * Runs the code. A failure of the code is logged without its texts, which may hold what it was given. Throws `reactors_busy` or `reactors_unavailable` if it could
- * not start.
+ * Runs the code. A failure of the code is logged without its texts, which may hold what it was given.
+ *
+ * Throws `reactors_busy` or `reactors_unavailable` if it could not start; and after a wait, unstarted, what requireSameReactor()
+ * and `requireSameRights` throw.
  */
 export async function runReactor(
-  world: Pick<World, 'log' | 'random' | 'runner'>,
+  world: Pick<World, 'clock' | 'log' | 'random' | 'runner' | 'store'>,
   context: RequestContext,
   { opened, filled }: Prepared,
-  {
-    ephemeralKeys,
-    timeoutMs,
-  }: { readonly ephemeralKeys: EphemeralKeys; readonly timeoutMs: number },
+  { requireSameRights, ephemeralKeys, timeoutMs, responseHeaders }: RunSettings,
 ): Promise<InterpretedOutcome> {
-  const { code, configuration } = opened.config
+  const { code } = opened.config
+  const configuration = revealConfiguration(opened.config).reveal()
   const ephemeralKey = issueEphemeralKey(world, context, opened, ephemeralKeys)
   const sandboxRun: SandboxRun = {
     tenantId: context.tenantId,
@@ -44,10 +54,13 @@ export async function runReactor(
     timeoutMs,
   }
   try {
-    const outcome = await world.runner.run(sandboxRun)
+    const outcome = await world.runner.run(sandboxRun, async () => {
+      await requireSameRights()
+      await requireSameReactor(world, context, opened)
+    })
     const key = ephemeralKey === null ? [] : [ephemeralKey.key.reveal()]
     const secrets = () => [...filled.shown, ...Object.values(configuration), ...key]
-    const interpreted = interpretOutcome(outcome, timeoutMs, secrets)
+    const interpreted = interpretOutcome(outcome, { timeoutMs, responseHeaders }, secrets)
     if (interpreted.failure !== null) {
       const fields = renderLoggedFailure(context, opened.reactor.id, interpreted.failure)
       world.log.info('reactor_failed', fields)

@@ -1,7 +1,7 @@
 import { commonDestinations } from '../../access/destinations.ts'
 import { findApplication } from '../../access/get-application.ts'
 import { rightsOf } from '../../access/authenticate.ts'
-import type { RequestContext, Rights } from '../../base/access.ts'
+import type { KeyReference, RequestContext, Rights } from '../../base/access.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import type { World } from '../../ports/world.ts'
 import type { Initiator, JobState } from './job-state.ts'
@@ -10,7 +10,8 @@ import type { Initiator, JobState } from './job-state.ts'
  * Returns the context of a job, with its principal's current permissions: a permission revoked from the application, from
  * the invoking key, or from the grantor of a session is revoked from jobs that have not started.
  *
- * Throws `key_unknown` if the tenant, the application, its key or the grantor is gone.
+ * Throws `key_unknown` if the tenant, the application, its key or the grantor is gone; for a session, also if the key that
+ * opened or authorized it is. A session that merely ended does not count: its keys do.
  */
 export async function contextOfJob(
   world: Pick<World, 'clock' | 'store'>,
@@ -19,15 +20,15 @@ export async function contextOfJob(
 ): Promise<RequestContext> {
   const { applicationId, keyId, session } = initiator
   const grantorId = session?.giverId
-  const [tenant, application, keys, grantor] = await Promise.all([
+  const keys = session === null ? [{ applicationId, keyId }] : (session.keys ?? [])
+  const [tenant, application, grantor, ...working] = await Promise.all([
     world.store.tenants.find(tenantId),
     findApplication(world, tenantId, applicationId),
-    world.store.applications.keys(tenantId, applicationId),
     grantorId === undefined ? null : findApplication(world, tenantId, grantorId),
+    ...keys.map((it) => exists(world, tenantId, it)),
   ])
-  const hasKey = session !== null || keys.some((it) => it.id === keyId)
   const isGiven = grantorId === undefined || grantor !== null
-  if (tenant === null || application === null || !hasKey || !isGiven) {
+  if (tenant === null || application === null || !isGiven || working.includes(false)) {
     throw new ServiceError('key_unknown')
   }
   const rights: Rights =
@@ -40,6 +41,7 @@ export async function contextOfJob(
     settings: tenant.settings,
     applicationId,
     keyId,
+    keys,
     ...rights,
     within: grantor === null ? (session?.within ?? null) : rightsOf(grantor),
     grantorId,
@@ -51,15 +53,33 @@ export async function contextOfJob(
     decisions: [],
     recorded: 0,
     replay: null,
+    kept: { until: Infinity },
   }
 }
 
-/** Returns the destinations allowed for the result: those allowed when it was requested that still are. */
+async function exists(
+  { store }: Pick<World, 'store'>,
+  tenantId: string,
+  { applicationId, keyId }: KeyReference,
+): Promise<boolean> {
+  const keys = await store.applications.keys(tenantId, applicationId)
+  return keys.some((it) => it.id === keyId)
+}
+
+/**
+ * Returns the destinations allowed for the result: those allowed when it was requested that the application, and for a session
+ * its grantor, still allow. Once one of these is deleted or has expired, there are none.
+ */
 export async function allowedDestinationsOfResult(
   world: Pick<World, 'clock' | 'store'>,
   tenantId: string,
-  { applicationId, destinations }: Initiator,
+  { applicationId, destinations, session }: Initiator,
 ): Promise<readonly string[] | null> {
-  const application = await findApplication(world, tenantId, applicationId)
-  return commonDestinations(destinations, application?.destinations ?? null)
+  const ids = [applicationId, session?.giverId].filter((it) => it !== undefined)
+  const applications = await Promise.all(ids.map((it) => findApplication(world, tenantId, it)))
+  return applications
+    .map((it) => (it === null ? NO_DESTINATIONS : it.destinations))
+    .reduce(commonDestinations, destinations)
 }
+
+const NO_DESTINATIONS: readonly string[] = []

@@ -37,13 +37,15 @@ test('sealJobState() names the initiator as jobs that are stored already do', as
 })
 
 test('initiatorOf() names its members as jobs that are stored already do', () => {
+  const keys = [{ applicationId: ID, keyId: OTHER_ID }]
   const context = contextWith({
     type: 'session',
     grantorId: OTHER_ID,
     applicationId: ID,
     keyId: ID,
+    keys,
   })
-  const stored = { permissions: [], rules: [], within: null, giverId: OTHER_ID }
+  const stored = { permissions: [], rules: [], within: null, giverId: OTHER_ID, keys }
   assert.deepEqual(initiatorOf(context), { ...initiator, session: stored })
   assert.deepEqual(initiatorOf({ ...context, type: 'private' }), initiator)
 })

@@ -3,8 +3,9 @@
  *
  * Arguments are stored as sent, with expressions in place of data, and only until they have been run. Decision 0031.
  */
+import type { PastGrant } from '../../access/authorize.ts'
 import { openValue } from '../../access/open-value.ts'
-import type { RequestContext, Principal } from '../../base/access.ts'
+import type { KeyReference, RequestContext, Principal } from '../../base/access.ts'
 import type { Json } from '../../base/json.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { Answer } from '../../http/endpoint.ts'
@@ -19,8 +20,10 @@ export interface JobState {
   readonly run: RunRequest | null
   /** The destination of the result; null if it is fetched. */
   readonly callbackUrl: string | null
-  /** When the result must be deleted because it derives from a security code, in epoch milliseconds. */
+  /** When the result must be deleted because it derives from a security code or an expiring token, in epoch milliseconds. */
   readonly resultUntil: number | null
+  /** The grants that the result rests on. Undefined before it is run, and for results of older versions, which live a day. */
+  readonly grants?: readonly PastGrant[]
   /** The reason the last delivery attempt failed. */
   readonly failure: string | null
   /** The status a waiting caller would have seen, for a dead letter; kept here so that listing opens no result. */
@@ -44,12 +47,14 @@ export interface Initiator extends Pick<Principal, 'applicationId' | 'keyId' | '
 
 interface SessionRights extends Pick<Principal, 'permissions' | 'rules' | 'within'> {
   readonly giverId?: string | undefined
+  /** The keys that opened and authorized it. Jobs stored before these were kept have none. */
+  readonly keys?: readonly KeyReference[]
 }
 
 export function initiatorOf(context: RequestContext): Initiator {
   const { applicationId, keyId, destinations, type, permissions, rules } = context
-  const { within, grantorId: giverId } = context
-  const session = type === 'session' ? { permissions, rules, within, giverId } : null
+  const { within, grantorId: giverId, keys } = context
+  const session = type === 'session' ? { permissions, rules, within, giverId, keys } : null
   return { applicationId, keyId, destinations, session }
 }
 

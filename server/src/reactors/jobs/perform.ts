@@ -1,6 +1,8 @@
+import { grantsAmong } from '../../access/authorize.ts'
 import { commit } from '../../access/commit.ts'
 import type { EphemeralKeys } from '../../access/ephemeral-keys.ts'
 import type { RequestContext } from '../../base/access.ts'
+import { haveSameRights } from '../../base/present-rights.ts'
 import { JOB_BUSY_MS, JOB_RUNS_MAX, JOB_WAIT_MS_MAX } from '../../base/limits.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import type { Answer } from '../../http/endpoint.ts'
@@ -9,9 +11,10 @@ import type { TokenSettings } from '../../tokens/token-settings.ts'
 import type { StoredJob } from '../../ports/jobs.ts'
 import { withCommit } from '../../ports/with-commit.ts'
 import type { World } from '../../ports/world.ts'
+import type { ResponseHeaderSettings } from '../../base/guarded-headers.ts'
 import {
   authorizeReactorInvocation,
-  endOfResult,
+  keepWhileTokensLive,
   prepare,
   refuseWithoutCapacity,
 } from '../invocation/prepare.ts'
@@ -25,6 +28,7 @@ import { finished, postponed } from './stages.ts'
 export interface Performing {
   readonly ephemeralKeys: EphemeralKeys
   readonly tokens: TokenSettings
+  readonly responseHeaders: ResponseHeaderSettings
 }
 
 type JobWorld = Pick<World, 'clock' | 'log' | 'random' | 'keyring' | 'store' | 'runner'>
@@ -65,15 +69,20 @@ const INTERRUPTED = runtimeError(
 async function runFor(
   claimedJob: ClaimedJob,
   { args, timeoutMs }: RunRequest,
-  { ephemeralKeys, tokens }: Performing,
+  { ephemeralKeys, tokens, responseHeaders }: Performing,
 ): Promise<void> {
   const { world } = claimedJob
   const context = await claimedJob.contextOf()
   const reactor = await authorizeReactorInvocation(world, context, claimedJob.job.reactorId)
   const prepared = await prepare(world, context, reactor, args, tokens)
-  claimedJob.endOfResult = endOfResult(prepared.filled)
+  keepWhileTokensLive(context, prepared.filled)
   await commit(world, context, [])
-  const outcome = await runReactor(world, context, prepared, { ephemeralKeys, timeoutMs })
+  const outcome = await runReactor(world, context, prepared, {
+    requireSameRights: () => claimedJob.requireSameRights(context),
+    ephemeralKeys,
+    timeoutMs,
+    responseHeaders,
+  })
   if (outcome.answer !== null) return await claimedJob.finish(outcome.answer)
   const finishing = claimedJob.finishWithTokens()
   const answer = await answerWithResult(
@@ -87,11 +96,17 @@ async function runFor(
   if (!finishing.isDone()) await claimedJob.finish(answer)
 }
 
+/** Nothing was run, and another attempt, under the rights of that time, may succeed. */
+const POSTPONING: ReadonlySet<string> = new Set([
+  'reactors_busy',
+  'reactors_unavailable',
+  'rights_changed',
+])
+
 /** A job that this worker has claimed, from the claim to its end. */
 class ClaimedJob {
   readonly world: JobWorld
   readonly job: StoredJob
-  endOfResult: number | null = null
   readonly #tenantId: string
   readonly #state: JobState
   #context: RequestContext | null = null
@@ -105,6 +120,12 @@ class ClaimedJob {
 
   async contextOf(): Promise<RequestContext> {
     return (this.#context = await contextOfJob(this.world, this.#tenantId, this.#state))
+  }
+
+  /** Throws what contextOfJob() throws, and `rights_changed` if the initiator has other rights than `context`. */
+  async requireSameRights(context: RequestContext): Promise<void> {
+    const current = await contextOfJob(this.world, this.#tenantId, this.#state)
+    if (!haveSameRights(context, current)) throw new ServiceError('rights_changed')
   }
 
   /** Stores the answer, and records the decisions made on the way. */
@@ -145,10 +166,7 @@ class ClaimedJob {
       return
     }
     const now = clock.now()
-    if (
-      (code === 'reactors_busy' || code === 'reactors_unavailable') &&
-      now - this.job.createdAt < JOB_WAIT_MS_MAX
-    ) {
+    if (code !== null && POSTPONING.has(code) && now - this.job.createdAt < JOB_WAIT_MS_MAX) {
       const keys = await this.world.keyring.open(this.#tenantId)
       return await this.#put(postponed(keys, this.job, this.#state, now + JOB_BUSY_MS))
     }
@@ -159,7 +177,10 @@ class ClaimedJob {
   /** Sealed under the current keys: those from before the run may have been destroyed. */
   async #finished(answer: Answer): Promise<StoredJob> {
     const keys = await this.world.keyring.open(this.#tenantId)
-    const state = { ...this.#state, resultUntil: this.endOfResult }
+    const grants = grantsAmong(this.#context?.decisions ?? [])
+    const until = this.#context?.kept?.until ?? Infinity
+    const resultUntil = until === Infinity ? null : until
+    const state = { ...this.#state, resultUntil, grants }
     return finished(keys, this.job, state, answer, this.world.clock.now())
   }
 
