@@ -94,14 +94,17 @@ export async function verifyAuditLog(
   const tail = new Tail(checkpoint, world.clock.now())
   const usable = resume !== null && (await isIn(world, tenantId, state, resume))
   let point: AuditPoint = usable ? resume : beginningOf(tenantId, removed)
-  let flaw = flawOfCheckpoint(keys, tenantId, state, rule)
+  const ofCheckpoint = flawOfCheckpoint(keys, tenantId, state, rule)
+  // Without a checkpoint nothing is vouched for, but a broken chain says more.
+  let flaw = checkpoint === null ? null : ofCheckpoint
   for (;;) {
     if (flaw !== null) break
     const { position } = point
     const rows = await auditLog.rowsAfter(tenantId, position.number, AUDIT_EVENTS_AT_ONCE)
     if (rows.length === 0) break
     flaw = firstFlaw(position, rows) ?? tail.flawOf(rows)
-    if (checkpoint === null && position.number === 0 && !isBeginning(tenantId, rows[0])) {
+    const older = checkpoint === null && rule === 'left to the service'
+    if (older && position.number === 0 && !isBeginning(tenantId, rows[0])) {
       flaw ??= { number: 1, what: 'is not the first of this tenant, and there is no checkpoint' }
     }
     point = pointAfter(
@@ -115,6 +118,7 @@ export async function verifyAuditLog(
   }
   flaw ??= flawOfEnd(state.last, point.position)
   flaw ??= tail.flawOfEnd(point.position)
+  flaw ??= ofCheckpoint
   const proven = checkpoint !== null && isGenuine(keys, tenantId, checkpoint) ? checkpoint : null
   return verdictOf(point, state, proven, flaw)
 }

@@ -140,7 +140,7 @@ const WHY = {
   removed: 'removed as older than the retention period; the next event continues from them',
   'after the checkpoint':
     'newer than the checkpoint, so that only their hashes protect them; a running service covers them within a second',
-  'after the flaw': 'not checked, because they follow a wrong event',
+  'after the flaw': 'wrong, or after what is wrong',
 } as const satisfies Record<UncoveredEvents['why'], string>
 
 const LATE =
