@@ -13,7 +13,8 @@ import {
 } from '../ports/audit-log.ts'
 import type { AuditLogState } from '../ports/store.ts'
 import type { World } from '../ports/world.ts'
-import { flawOfCheckpoint, flawSinceCheckpoint } from './verification.ts'
+import { flawOfCheckpoint } from './chain-flaws.ts'
+import { flawSinceCheckpoint } from './verification.ts'
 
 /**
  * Returns a function that writes a checkpoint of every audit log that has events after its last one.
