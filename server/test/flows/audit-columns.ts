@@ -41,7 +41,7 @@ export interface ColumnEditsOptions {
   readonly seed: number
 }
 
-type Outcome =
+type EditOutcome =
   | 'refused by the database'
   | 'named'
   | 'harmless'
@@ -53,15 +53,15 @@ type Outcome =
 /** Returns how many edits had each outcome; rejects if one was not named, or not any more after a restart. */
 export async function runColumnEdits(
   options: ColumnEditsOptions,
-): Promise<Partial<Record<Outcome, number>>> {
+): Promise<Partial<Record<EditOutcome, number>>> {
   const folder = mkdtempSync(join(tmpdir(), 'symbolon-columns-'))
   const database =
     options.store === 'sqlite'
-      ? new SqliteFile(folder)
-      : new PostgresDatabase(await freshDatabase())
+      ? new AttackedSqlite(folder)
+      : new AttackedPostgres(await freshDatabase())
   try {
     const vault = await makeVault(folder, database)
-    const counts: Partial<Record<Outcome, number>> = {}
+    const counts: Partial<Record<EditOutcome, number>> = {}
     const roll = diceOf(options.seed, 0)
     const sample = options.edits === null ? await eachEdit(database) : null
     for (let n = 0; n < (sample?.length ?? options.edits!); n++) {
@@ -96,7 +96,7 @@ interface AttackedDatabase {
 const RECORD = ['tenant', 'number']
 const PARKED = ['tenant', 'transaction_id', 'position']
 
-class SqliteFile implements AttackedDatabase {
+class AttackedSqlite implements AttackedDatabase {
   readonly tables = { record: RECORD, record_heads: ['tenant'], record_parked: PARKED }
   readonly #folder: string
   #db: DatabaseSync | null = null
@@ -127,7 +127,7 @@ class SqliteFile implements AttackedDatabase {
   }
 }
 
-class PostgresDatabase implements AttackedDatabase {
+class AttackedPostgres implements AttackedDatabase {
   readonly tables = { record: RECORD, tenant_heads: ['tenant'], record_parked: PARKED }
   readonly #url: string
   #client: pg.Client | null = null
@@ -269,7 +269,7 @@ function eventAt(at: number, n: number): AuditEvent {
 }
 
 /** Makes the edits, verifies, restarts and verifies; then takes everything back. */
-async function tryOut(vault: AuditedVault, edits: readonly Edit[]): Promise<Outcome> {
+async function tryOut(vault: AuditedVault, edits: readonly TableEdit[]): Promise<EditOutcome> {
   const { database } = vault
   try {
     let made = 0
@@ -376,15 +376,15 @@ async function lostOf(vault: AuditedVault, store: Store): Promise<RestartResult[
   return lost
 }
 
-interface Edit {
+interface TableEdit {
   readonly table: string
   readonly name: string
   readonly make: (database: AttackedDatabase) => Promise<unknown>
 }
 
 /** Every column of the first, a middle and the last row of each table, each way; and every edit of these rows. */
-async function eachEdit(database: AttackedDatabase): Promise<Edit[]> {
-  const edits: Edit[] = []
+async function eachEdit(database: AttackedDatabase): Promise<TableEdit[]> {
+  const edits: TableEdit[] = []
   for (const table of Object.keys(database.tables)) {
     const rows = await rowsOf(database, table)
     const places = [...new Set([0, Math.floor(rows.length / 3), rows.length - 1])]
@@ -402,9 +402,9 @@ async function eachEdit(database: AttackedDatabase): Promise<Edit[]> {
 }
 
 /** One to three edits. */
-async function randomEdits(database: AttackedDatabase, roll: Dice): Promise<Edit[]> {
+async function randomEdits(database: AttackedDatabase, roll: Dice): Promise<TableEdit[]> {
   const pick = <It>(among: readonly It[]): It => among[Math.floor(roll() * among.length)]!
-  const edits: Edit[] = []
+  const edits: TableEdit[] = []
   for (let left = 1 + Math.floor(roll() * 3); left > 0; left--) {
     const table = pick(Object.keys(database.tables))
     const rows = await rowsOf(database, table)
@@ -442,7 +442,7 @@ function columnEdit(
   table: string,
   rows: readonly Row[],
   place: ColumnPlace,
-): Edit {
+): TableEdit {
   const { at, column, to } = place
   const set = { [column]: valueOf(rows, place) }
   return {
@@ -459,7 +459,7 @@ function rowEdit(
   table: string,
   rows: readonly Row[],
   { at, how }: { at: number; how: (typeof ROW_EDITS)[number] },
-): Edit {
+): TableEdit {
   const key = tables[table]!
   const [row, other] = [rows[at]!, rows[at + 1] ?? rows[at - 1]!]
   const stranger = rows.find((it) => !isEqual(it['tenant']!, row['tenant']!)) ?? other
@@ -469,7 +469,7 @@ function rowEdit(
     numbers === null
       ? of
       : { ...of, [numbers]: Math.max(...rows.map((it) => Number(it[numbers]))) + 1 }
-  const make: Record<typeof how, Edit['make']> = {
+  const make: Record<typeof how, TableEdit['make']> = {
     delete: (database) => remove(database, table, row, key),
     duplicate: async (database) => {
       if (numbers === null) await remove(database, table, stranger, key)
