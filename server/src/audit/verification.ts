@@ -219,11 +219,8 @@ export async function flawSinceCheckpoint(
   const tail = new Tail(checkpoint, clock.now())
   let position = checkpoint?.last ?? removed
   if (checkpoint !== null) {
-    const [covered] =
-      position.number === removed.number
-        ? [removed]
-        : await store.auditLog.rowsAfter(tenantId, position.number - 1, 1)
-    if (!isSamePosition(covered, position)) return rewritten(position.number)
+    const flaw = await flawOfCovered(store, tenantId, { position, removed })
+    if (flaw !== null) return flaw
   }
   const end = Math.min(last.number, position.number + limit)
   while (position.number < end) {
@@ -236,4 +233,21 @@ export async function flawSinceCheckpoint(
     await clock.yield()
   }
   return position.number === end && end < last.number ? null : flawOfEnd(last, position)
+}
+
+/** Checks the event that a checkpoint ends with, by its content too: it must continue the chain. Returns the flaw, or null. */
+async function flawOfCovered(
+  { auditLog }: VerifyWorld['store'],
+  tenantId: string,
+  { position, removed }: { readonly position: ChainPosition; readonly removed: ChainPosition },
+): Promise<Flaw | null> {
+  const { number } = position
+  if (number === removed.number) {
+    return isSamePosition(removed, position) ? null : rewritten(number)
+  }
+  const isFirst = number === removed.number + 1
+  const rows = await auditLog.rowsAfter(tenantId, number - (isFirst ? 1 : 2), isFirst ? 1 : 2)
+  const covered = rows.at(-1)
+  if (!isSamePosition(covered, position)) return rewritten(number)
+  return firstFlaw(isFirst ? removed : rows[0]!, [covered!])
 }
