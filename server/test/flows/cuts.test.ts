@@ -20,7 +20,7 @@ import { SEED } from '../kit/seed.ts'
 
 describe('a vault whose connection to its database is cut in a commit', () => {
   test('tells of what is there, at whichever byte, and does it once when it is asked again', async () => {
-    const result = await cut(24, null)
+    const result = await cut(60, null)
     assert.deepEqual(result.stories, [], `seed ${SEED}`)
     assert.ok(result.told > 0, 'nothing was made over another connection')
     assert.ok(result.unknownAndThere > 0, 'no answer to COMMIT was lost')
