@@ -29,8 +29,8 @@ export class ResumeFile {
     const text = path === undefined ? null : await textOf(path)
     if (text === null) return null
     const saved = parse(text)
-    const parsed = content.safeParse(saved)
-    if (saved === null || !parsed.success) {
+    const read = saved === null ? null : contentOf(saved, content)
+    if (saved === null || read === null) {
       throw new ConfigError(`--resume is '${path}', which is not a file that ${command} wrote.`)
     }
     if (saved.rootKey !== this.#scope.rootKey || saved.tenant !== this.#scope.tenant) {
@@ -38,7 +38,7 @@ export class ResumeFile {
         `--resume is '${path}', which belongs to another vault or tenant: name another file, or remove it.`,
       )
     }
-    return parsed.data
+    return read
   }
 
   async write(content: object): Promise<void> {
@@ -84,6 +84,15 @@ async function textOf(path: string): Promise<string | null> {
 function parse(text: string): Partial<Record<keyof VerifyScope, unknown>> | null {
   try {
     return JSON.parse(text) as Partial<Record<keyof VerifyScope, unknown>> | null
+  } catch {
+    return null
+  }
+}
+
+/** Null if the file is of another command. */
+function contentOf<Content>(saved: object, content: z.ZodType<Content>): Content | null {
+  try {
+    return content.parse(saved)
   } catch {
     return null
   }
