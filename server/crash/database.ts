@@ -4,7 +4,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { eventsOfRow } from '../src/adapters/sqlite/earlier-events.ts'
-import { firstFlaw } from '../src/audit/verification.ts'
+import { firstFlaw } from '../src/audit/chain-flaws.ts'
 import { CHAIN_START, decodeAuditEvent } from '../src/ports/audit-log.ts'
 
 /** The stored data that can be read without a key. */

@@ -1,6 +1,6 @@
 /** As database.ts, of a PostgreSQL database: SQL of our own, past the store. */
 import pg from 'pg'
-import { firstFlaw } from '../src/audit/verification.ts'
+import { firstFlaw } from '../src/audit/chain-flaws.ts'
 import { CHAIN_START, decodeAuditEvent, type StoredAuditEvent } from '../src/ports/audit-log.ts'
 
 /** The stored data that can be read without a key. */

@@ -13,7 +13,12 @@ import { GUARDED_HEADERS } from './base/guarded-headers.ts'
 import { parseIpBlock, type IpBlock } from './base/ip-address.ts'
 import { isServiceLink } from './base/service-link.ts'
 import { listOf, oneOf, onOrOff, wholeFrom } from './base/setting-values.ts'
-import { CALLBACK_PAUSE_MS, TOKENIZE_TOKENS_MAX, TRANSACTION_LIFETIME_MS } from './base/limits.ts'
+import {
+  CALLBACK_PAUSE_MS,
+  TOKENIZE_TOKENS_MAX,
+  TRANSACTION_LIFETIME_MS,
+  TRANSACTION_LIFETIME_MS_MAX,
+} from './base/limits.ts'
 import { REACTOR_LEVELS, type ReactorLevel } from './ports/reactor-runner.ts'
 
 export interface Config {
@@ -223,7 +228,7 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     default: String(TRANSACTION_LIFETIME_MS / 1000),
     accepts: 'a whole number of seconds from 1 to 86400',
     about: 'How long a transaction stays open.',
-    parse: wholeFrom(1, 86_400),
+    parse: wholeFrom(1, TRANSACTION_LIFETIME_MS_MAX / 1000),
   },
   callbackRetryBaseMs: {
     variable: 'SYMBOLON_CALLBACK_RETRY_BASE_MS',

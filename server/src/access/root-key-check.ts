@@ -32,7 +32,10 @@ export async function checkRootKey(
   }
 }
 
-/** Returns the value by which checkRootKey() recognizes this root key. */
+/**
+ * Returns the value by which checkRootKey() recognizes this root key. It also states that the audit log of every tenant has a
+ * checkpoint: only the holder of the root key can state that, and without such a value the store is not served. Decision 0081.
+ */
 export async function makeRootKeyCheck(keyProvider: KeyProvider): Promise<RootKeyCheck> {
   return { id: keyProvider.id, check: await keyProvider.wrap(KNOWN_VALUE, CONTEXT) }
 }
@@ -42,8 +45,30 @@ export async function opensCheck(
   keyProvider: KeyProvider,
   { check }: RootKeyCheck,
 ): Promise<boolean> {
+  return (
+    (await opens(keyProvider, check, CONTEXT)) ||
+    (await opens(keyProvider, check, CONTEXT_BEFORE_CHECKPOINTS))
+  )
+}
+
+/**
+ * Whether the store was set up by a version that left the first checkpoint of an audit log to the service, and was not upgraded
+ * since. False for a check that is damaged.
+ */
+export async function precedesCheckpoints(
+  keyProvider: KeyProvider,
+  { id, check }: RootKeyCheck,
+): Promise<boolean> {
+  return id === keyProvider.id && (await opens(keyProvider, check, CONTEXT_BEFORE_CHECKPOINTS))
+}
+
+async function opens(
+  keyProvider: KeyProvider,
+  check: Uint8Array,
+  context: readonly string[],
+): Promise<boolean> {
   try {
-    return Buffer.compare(await keyProvider.unwrap(check, CONTEXT), KNOWN_VALUE) === 0
+    return Buffer.compare(await keyProvider.unwrap(check, context), KNOWN_VALUE) === 0
   } catch {
     // The operator's remedy is the same for every reason.
     return false
@@ -52,4 +77,5 @@ export async function opensCheck(
 
 /** As long as a key, since providers need not wrap anything else. */
 const KNOWN_VALUE = Buffer.from('symbolon: this root key is right')
-const CONTEXT = ['root key check']
+const CONTEXT = ['root key check', 'every audit log has a checkpoint']
+const CONTEXT_BEFORE_CHECKPOINTS = ['root key check']

@@ -37,6 +37,7 @@ test('setUp() commits once, and installs the root key with the first tenant only
     'insert-application',
     'insert-application-key',
     'append-audit-events',
+    'put-audit-checkpoint',
   ]
   assert.deepEqual(commits, [
     ['install', ...tenant],

@@ -2,6 +2,7 @@ import { DEFAULT_TENANT_SETTINGS, type Plan } from '../base/access.ts'
 import { idOf } from '../base/id.ts'
 import { NAME_CHARS_MAX } from '../base/limits.ts'
 import type { KeyProvider } from '../ports/key-provider.ts'
+import { CHAIN_START, checkpointStatement, positionAfter } from '../ports/audit-log.ts'
 import type { Change } from '../ports/change.ts'
 import type { StoredApplication, StoredTenant } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
@@ -19,7 +20,8 @@ export interface TenantSetUp {
 }
 
 /**
- * Creates a tenant: its encryption keys, one management application, and that application's API key.
+ * Creates a tenant: its encryption keys, one management application, that application's API key, and the first checkpoint of its
+ * audit log.
  *
  * The one use case without a caller: no key exists before it. Its operator controls the machine, the data and the root key
  * already; no endpoint leads here. The first tenant's commit also installs the root key, all or nothing.
@@ -87,17 +89,23 @@ async function prepareTenant(
     by: applicationId,
     at: now,
   })
+  const { wrapped, keys } = await world.keyring.create(tenantId, now)
   const changes: Change[] = [
-    { kind: 'insert-tenant', tenant, keys: await world.keyring.create(tenantId, now) },
+    { kind: 'insert-tenant', tenant, keys: wrapped },
     { kind: 'insert-application', application },
     { kind: 'insert-application-key', key: stored },
   ]
   const actor = { applicationId, keyId: stored.id, traceId: SET_UP_TRACE }
+  const events = auditEventsOf(actor, now, [], changes)
+  // Not left to the service: then it could not tell a new audit log from one whose checkpoint was removed. Decision 0081.
+  const covered = { removed: CHAIN_START, last: positionAfter(CHAIN_START, events), at: now }
+  const proof = keys.attest(checkpointStatement(tenantId, covered))
   return {
     done: { tenantId, applicationId, apiKey: key },
     changes: [
       ...changes,
-      { kind: 'append-audit-events', events: auditEventsOf(actor, now, [], changes) },
+      { kind: 'append-audit-events', events },
+      { kind: 'put-audit-checkpoint', checkpoint: { ...covered, proof } },
     ],
   }
 }

@@ -2,18 +2,19 @@
  * Checkpoints of audit logs: a proof over the hash chain, made with the tenant's keys about once a second.
  *
  * The chain alone would not stop an attacker who can write to the database: they could change an event and recompute every later
- * hash. They cannot do so for events a checkpoint covers. Each checkpoint continues the one before, so that the service never
- * vouches for forged events. Decision 0020.
+ * hash. They cannot do so for events a checkpoint covers. The first checkpoint is in the commit that creates the tenant, and each
+ * later one continues the one before, so that the service never vouches for an audit log that was replaced. Decisions 0020, 0081.
  */
-import { AUDIT_CHECKPOINT_LAG_MS_MAX } from '../base/limits.ts'
 import {
-  timeOfAuditEvent,
-  type ChainPosition,
+  checkpointStatement,
+  isSamePosition,
   type AuditCheckpoint,
-  type StoredAuditEvent,
+  type ChainPosition,
 } from '../ports/audit-log.ts'
 import type { AuditLogState } from '../ports/store.ts'
 import type { World } from '../ports/world.ts'
+import { flawOfCheckpoint } from './chain-flaws.ts'
+import { flawSinceCheckpoint } from './verification.ts'
 
 /**
  * Returns a function that writes a checkpoint of every audit log that has events after its last one.
@@ -37,80 +38,55 @@ export function auditCheckpointer(
   }
 }
 
-async function writeCheckpoint(
-  world: Pick<World, 'clock' | 'keyring' | 'log' | 'store'>,
+/** Writes a checkpoint of everything that the tenant's audit log holds. Rejects as nextCheckpoint() does. */
+export async function writeCheckpoint(
+  world: Pick<World, 'clock' | 'keyring' | 'store'>,
   tenantId: string,
 ): Promise<void> {
   // A deleted tenant gets no checkpoint: its keys are gone.
   if ((await world.store.tenants.find(tenantId)) === null) return
   const state = await world.store.auditLog.state(tenantId)
   if (state === null) return
-  const checkpoint = await nextCheckpoint(world, tenantId, state, state.removed)
-  await world.store.commit(tenantId, [{ kind: 'put-audit-checkpoint', checkpoint }])
+  try {
+    const checkpoint = await nextCheckpoint(world, tenantId, state, state.removed)
+    await world.store.commit(tenantId, [{ kind: 'put-audit-checkpoint', checkpoint }])
+  } catch (error) {
+    // Old events may have been removed, or the tenant deleted, between two reads: the next attempt follows.
+    if (isUnchanged(state, await world.store.auditLog.state(tenantId))) throw error
+  }
 }
 
 /**
  * Returns a checkpoint of `state`, with `removed` as the last removed event.
  *
- * Throws if the previous checkpoint is not genuine or the audit log does not continue it.
+ * Throws if the previous checkpoint is missing or not genuine, or if the audit log does not continue it event by event, as
+ * flawSinceCheckpoint() says.
  */
 export async function nextCheckpoint(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
   tenantId: string,
-  { removed: before, last, checkpoint }: AuditLogState,
+  state: AuditLogState,
   removed: ChainPosition,
 ): Promise<AuditCheckpoint> {
   const keys = await world.keyring.open(tenantId)
-  if (checkpoint === null) {
-    const [first] = await world.store.auditLog.rowsAfter(tenantId, 0, 1)
-    if (!isBeginning(tenantId, first))
-      throw new Error('Cannot checkpoint the audit log: its checkpoint is gone')
-  } else {
-    if (!keys.attests(statementOf(tenantId, checkpoint), checkpoint.proof)) {
-      throw new Error('Cannot checkpoint the audit log: its checkpoint is not ours')
-    }
-    const { number } = checkpoint.last
-    const checkpointed =
-      number === before.number
-        ? before
-        : (await world.store.auditLog.rowsAfter(tenantId, number - 1, 1))[0]
-    if (!isSame(before, checkpoint.removed) || !isSame(checkpointed, checkpoint.last)) {
-      throw new Error('Cannot checkpoint the audit log: it does not continue its checkpoint')
-    }
+  const flaw =
+    flawOfCheckpoint(keys, tenantId, state, 'required') ??
+    (await flawSinceCheckpoint(world, tenantId, state))
+  if (flaw !== null) {
+    throw new Error(`Cannot checkpoint the audit log: event ${flaw.number} ${flaw.what}`)
   }
-  const next = { removed, last, at: world.clock.now() }
-  return { ...next, proof: keys.attest(statementOf(tenantId, next)) }
+  return checkpointOf(keys, tenantId, { removed, last: state.last, at: world.clock.now() })
 }
 
-/** Returns the statement that a checkpoint proves. */
-export function statementOf(
+/** Returns a checkpoint of that, whatever it is. */
+export function checkpointOf(
+  keys: { readonly attest: (statement: readonly string[]) => Uint8Array },
   tenantId: string,
-  { removed, last, at }: Omit<AuditCheckpoint, 'proof'>,
-): string[] {
-  return ['record', tenantId, ...textsOf(removed), ...textsOf(last), String(at)]
+  covered: Omit<AuditCheckpoint, 'proof'>,
+): AuditCheckpoint {
+  return { ...covered, proof: keys.attest(checkpointStatement(tenantId, covered)) }
 }
 
-function textsOf({ number, listed, hash }: ChainPosition): string[] {
-  return [String(number), String(listed), Buffer.from(hash).toString('hex')]
-}
-
-export function isSame(a: ChainPosition | undefined, b: ChainPosition): boolean {
-  return (
-    a !== undefined &&
-    a.number === b.number &&
-    a.listed === b.listed &&
-    Buffer.compare(a.hash, b.hash) === 0
-  )
-}
-
-/**
- * Whether the event is the first of a newly created tenant.
- *
- * The time of creation is in the tenant's id, which is part of everything the tenant has sealed and so cannot be replaced: an
- * audit log that was discarded and begun anew does not pass.
- */
-export function isBeginning(tenantId: string, first: StoredAuditEvent | undefined): boolean {
-  if (first?.number !== 1) return false
-  const madeAt = Number.parseInt(tenantId.slice(0, 8) + tenantId.slice(9, 13), 16)
-  return Math.abs(timeOfAuditEvent(first.entry) - madeAt) <= AUDIT_CHECKPOINT_LAG_MS_MAX
+function isUnchanged(before: AuditLogState, now: AuditLogState | null): boolean {
+  return now !== null && isSamePosition(now.removed, before.removed)
 }

@@ -2,14 +2,17 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { inspect } from 'node:util'
 import { setUp } from '../access/set-up.ts'
-import { AUDIT_EVENTS_AT_ONCE, AUDIT_CHECKPOINT_LAG_MS_MAX } from '../base/limits.ts'
-import { MemoryStore } from '../adapters/memory/memory-store.ts'
+import {
+  AUDIT_CHECKPOINT_LAG_MS_MAX,
+  AUDIT_EVENTS_AT_ONCE,
+  TRANSACTION_LIFETIME_MS_MAX,
+} from '../base/limits.ts'
 import { stillWorld, thinKeyProvider, type StillWorld } from '../../test/kit/still-world.ts'
 import type { AuditEvent, AuditCheckpoint } from '../ports/audit-log.ts'
 import type { AuditLogReader } from '../ports/store.ts'
 import { auditCheckpointer } from './checkpoint.ts'
 import { sweepAuditLogs } from './retention.ts'
-import { verifyAuditLog } from './verification.ts'
+import { flawOfNewest, verifyAuditLog, type AuditPoint } from './verification.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
@@ -63,18 +66,89 @@ describe('auditCheckpointer()', () => {
     })
   }
 
-  test('covers a first time only what begins with its tenant', async () => {
-    const store = new MemoryStore()
-    const world = stillWorld(store)
-    const { tenantId } = await setUp(world, thinKeyProvider(), { name: 'a', plan: 'enterprise' })
-    const { last } = (await store.auditLog.state(tenantId))!
-    // As if the whole log had been discarded and begun anew, a while later.
-    await store.commit(tenantId, [{ kind: 'trim-audit-log', removed: { ...last, number: 3 } }])
-    world.clock.pass(AUDIT_CHECKPOINT_LAG_MS_MAX + 1)
-    await auditCheckpointer(world)()
-    assert.equal((await store.auditLog.state(tenantId))?.checkpoint, null)
+  test('never covers an audit log whose checkpoint is gone, and says so once', async () => {
+    const { world, tenantId, append } = await stage()
+    const { auditLog } = world.store
+    const without: AuditLogReader = {
+      ...auditLog,
+      state: async (id) => ({ ...(await auditLog.state(id))!, checkpoint: null }),
+    }
+    await append(1)
+    const before = await auditLog.state(tenantId)
+    const checkpoint = auditCheckpointer({ ...world, store: { ...world.store, auditLog: without } })
+    await checkpoint()
+    await checkpoint()
+    assert.deepEqual(await auditLog.state(tenantId), before)
+    assert.match(inspect(world.logged), /the checkpoint is gone/)
     assert.equal(world.logged.length, 1)
   })
+
+  test('covers new events only if each continues the chain', async () => {
+    for (const wrong of [4, 5, 6]) {
+      const { world, tenantId, append } = await stage()
+      await append(3)
+      const { auditLog } = world.store
+      const edited: AuditLogReader = {
+        ...auditLog,
+        rowsAfter: async (...asked) =>
+          (await auditLog.rowsAfter(...asked)).map((it) =>
+            it.number === wrong ? { ...it, hash: new Uint8Array(32) } : it,
+          ),
+      }
+      await auditCheckpointer({ ...world, store: { ...world.store, auditLog: edited } })()
+      assert.equal((await auditLog.state(tenantId))?.checkpoint?.last.number, 3)
+      assert.match(inspect(world.logged), new RegExp(`event ${wrong} was changed`))
+      await auditCheckpointer(world)()
+      assert.equal((await auditLog.state(tenantId))?.checkpoint?.last.number, 6)
+    }
+  })
+
+  test('covers no event that is older than the checkpoint by more than a transaction may last', async () => {
+    const oldest = TRANSACTION_LIFETIME_MS_MAX + AUDIT_CHECKPOINT_LAG_MS_MAX
+    for (const [age, covered] of [
+      [oldest, true],
+      [oldest + 1, false],
+    ] as const) {
+      const { world, tenantId } = await stage()
+      const event = { ...auditEvent(world), at: world.clock.now() - age }
+      await world.store.commit(tenantId, [{ kind: 'append-audit-events', events: [event] }])
+      await auditCheckpointer(world)()
+      const { checkpoint } = (await world.store.auditLog.state(tenantId))!
+      assert.equal(checkpoint?.last.number, covered ? 4 : 3)
+      assert.equal(world.logged.length, covered ? 0 : 1)
+      const { flaw } = await verifyAuditLog(world, tenantId)
+      assert.equal(flaw?.number, covered ? undefined : 4)
+      assert.deepEqual(await flawOfNewest(world, tenantId), flaw)
+    }
+  })
+
+  for (const [name, ms] of [
+    ['an hour', DAY_MS / 24],
+    ['a day', DAY_MS],
+    ['a year', 365 * DAY_MS],
+  ] as const) {
+    test(`goes on when the clock is set back or forward by ${name}, and the audit log is intact at every moment`, async () => {
+      const { world, tenantId, append } = await stage()
+      const checkpoint = auditCheckpointer(world)
+      const verify = async (): Promise<void> =>
+        assert.equal((await verifyAuditLog(world, tenantId)).flaw, null)
+      let last = 3
+      for (const step of [-ms, ms, ms, -ms]) {
+        await append(1)
+        world.clock.pass(step)
+        await verify()
+        await append(1)
+        await verify()
+        await checkpoint()
+        await verify()
+        last += 2
+        const state = await world.store.auditLog.state(tenantId)
+        assert.equal(state?.checkpoint?.last.number, last)
+        assert.equal(state.checkpoint.at, world.clock.now())
+      }
+      assert.deepEqual(world.logged, [])
+    })
+  }
 
   test('goes on with others when one cannot get a checkpoint', async () => {
     const { world, tenantId, append } = await stage()
@@ -91,6 +165,93 @@ describe('auditCheckpointer()', () => {
     await world.store.commit(other, [{ kind: 'append-audit-events', events: [auditEvent(world)] }])
     await checkpoint()
     assert.equal((await world.store.auditLog.state(other))?.checkpoint?.last.number, 4)
+  })
+})
+
+describe('verifyAuditLog()', () => {
+  test('says which events it checked, of which times, and which it does not vouch for and why', async () => {
+    const { world, tenantId, append } = await stage()
+    const began = world.clock.now()
+    await append(4)
+    world.clock.pass(2 * DAY_MS)
+    await append(3)
+    await auditCheckpointer(world)()
+    const sealedAt = world.clock.now()
+    await sweepAuditLogs(world, 1)
+    world.clock.pass(500)
+    await append(2)
+    const verdict = await verifyAuditLog(world, tenantId)
+    assert.deepEqual(
+      { ...verdict, hash: '' },
+      {
+        tenantId,
+        first: 8,
+        last: 12,
+        events: 5,
+        from: began + 2 * DAY_MS,
+        to: began + 2 * DAY_MS + 500,
+        hash: '',
+        sealed: 10,
+        sealedAt,
+        flaw: null,
+        uncovered: [
+          { first: 1, last: 7, why: 'removed' },
+          { first: 11, last: 12, why: 'after the checkpoint' },
+        ],
+      },
+    )
+    await auditCheckpointer(world)()
+    const { uncovered } = await verifyAuditLog(world, tenantId)
+    assert.deepEqual(uncovered, [{ first: 1, last: 7, why: 'removed' }])
+  })
+
+  test('calls a tail without checkpoints late, but not for one step of the clock', async () => {
+    const { world, tenantId, append } = await stage()
+    const flaws: (number | undefined)[] = []
+    for (const step of [1, AUDIT_CHECKPOINT_LAG_MS_MAX - 1, DAY_MS, 1, 1]) {
+      await append(1)
+      flaws.push((await verifyAuditLog(world, tenantId)).flaw?.number)
+      world.clock.pass(step)
+    }
+    await append(1)
+    flaws.push((await verifyAuditLog(world, tenantId)).flaw?.number)
+    assert.deepEqual(flaws, [undefined, undefined, undefined, undefined, 8, 8])
+  })
+
+  test('continues at a point that another run reached, and begins anew if the audit log does not contain it', async () => {
+    const { world, tenantId, append } = await stage()
+    await append(AUDIT_EVENTS_AT_ONCE * 2)
+    await auditCheckpointer(world)()
+    await append(1)
+    const points: AuditPoint[] = []
+    const onPoint = async (point: AuditPoint) => void points.push(point)
+    const whole = await verifyAuditLog(world, tenantId, { onPoint })
+    assert.deepEqual(
+      points.map((it) => it.position.number),
+      [AUDIT_EVENTS_AT_ONCE, AUDIT_EVENTS_AT_ONCE * 2],
+    )
+    const read: number[] = []
+    const { auditLog } = world.store
+    const counting: AuditLogReader = {
+      ...auditLog,
+      rowsAfter: async (...asked) => {
+        read.push(asked[1])
+        return await auditLog.rowsAfter(...asked)
+      },
+    }
+    const counted = { ...world, store: { auditLog: counting } }
+    const resume = points[0]!
+    assert.deepEqual(await verifyAuditLog(counted, tenantId, { resume }), whole)
+    assert.ok(!read.includes(0))
+    for (const other of [
+      { ...resume, tenantId: 'other' },
+      { ...resume, position: { ...resume.position, hash: new Uint8Array(32) } },
+      { ...resume, position: { ...resume.position, number: whole.sealed } },
+    ]) {
+      read.length = 0
+      assert.deepEqual(await verifyAuditLog(counted, tenantId, { resume: other }), whole)
+      assert.ok(read.includes(0))
+    }
   })
 })
 

@@ -2,7 +2,7 @@ import { AUDIT_EVENTS_AT_ONCE } from '../base/limits.ts'
 import { timeOfAuditEvent } from '../ports/audit-log.ts'
 import type { World } from '../ports/world.ts'
 import { nextCheckpoint } from './checkpoint.ts'
-import { firstFlaw } from './verification.ts'
+import { firstFlaw } from './chain-flaws.ts'
 
 /**
  * Removes events older than `days`, in every tenant, oldest first, a chunk at a time.

@@ -1,77 +1,191 @@
 /** Verification: finds out whether a tenant's audit log is intact, and if not, from which event on. */
-import { AUDIT_EVENTS_AT_ONCE, AUDIT_CHECKPOINT_LAG_MS_MAX } from '../base/limits.ts'
+import { AUDIT_EVENTS_AT_ONCE } from '../base/limits.ts'
 import {
-  chainHash,
-  decodeAuditEventSummary,
+  isSamePosition,
   timeOfAuditEvent,
-  type ChainPosition,
   type AuditCheckpoint,
+  type ChainPosition,
   type StoredAuditEvent,
 } from '../ports/audit-log.ts'
 import type { AuditLogState } from '../ports/store.ts'
 import type { World } from '../ports/world.ts'
-import { isBeginning, isSame, statementOf } from './checkpoint.ts'
+import {
+  firstFlaw,
+  flawOfCheckpoint,
+  flawOfEnd,
+  isBeginning,
+  isGenuine,
+  rewritten,
+  Tail,
+  type CheckpointRule,
+  type Flaw,
+} from './chain-flaws.ts'
 
 export interface AuditVerdict {
   readonly tenantId: string
   /** Range of event numbers that were read, both inclusive; 0 for none. */
   readonly first: number
   readonly last: number
+  /** Number of events that were checked. */
+  readonly events: number
+  /** Times of the earliest and the latest of them; null for none. */
+  readonly from: number | null
+  readonly to: number | null
   /** In hex, of the last event read: stored elsewhere, it proves later that nothing was cut off. */
   readonly hash: string
   /** Number of the last event that a checkpoint covers. */
   readonly sealed: number
+  /** Time of that checkpoint; null if there is none, or it is not genuine. */
+  readonly sealedAt: number | null
   /** Null for an audit log that is intact. */
   readonly flaw: Flaw | null
+  readonly uncovered: readonly UncoveredEvents[]
 }
 
-export interface Flaw {
-  /** Number of the first wrong event. */
-  readonly number: number
-  /** Completes "event 7 ...". */
-  readonly what: string
+/** Events for which a verdict does not vouch. */
+export interface UncoveredEvents {
+  readonly first: number
+  readonly last: number
+  readonly why: 'removed' | 'after the checkpoint' | 'after the flaw'
+}
+
+/** A point in the verification of one audit log, at which another run can continue. */
+export interface AuditPoint extends Pick<
+  AuditVerdict,
+  'tenantId' | 'first' | 'events' | 'from' | 'to'
+> {
+  /** The last event checked. */
+  readonly position: ChainPosition
+}
+
+export interface VerifyAuditOptions {
+  readonly checkpoint?: CheckpointRule
+  /** A point that another run reached. Ignored if the audit log no longer contains it. */
+  readonly resume?: AuditPoint | null
+  /** Called after each chunk of events that a checkpoint covers. */
+  readonly onPoint?: (point: AuditPoint) => Promise<void>
+}
+
+type VerifyWorld = Pick<World, 'clock' | 'keyring'> & {
+  readonly store: Pick<World['store'], 'auditLog'>
 }
 
 /** Reads the whole audit log of one tenant and checks each event against the one before, then the checkpoint. */
 export async function verifyAuditLog(
-  world: Pick<World, 'clock' | 'keyring'> & { readonly store: Pick<World['store'], 'auditLog'> },
+  world: VerifyWorld,
   tenantId: string,
+  { checkpoint: rule = 'required', resume = null, onPoint }: VerifyAuditOptions = {},
 ): Promise<AuditVerdict> {
   const { auditLog } = world.store
   const state = await auditLog.state(tenantId)
-  if (state === null) {
-    const flaw = { number: 1, what: 'is missing: the audit log has no beginning' }
-    return { tenantId, first: 0, last: 0, hash: '', sealed: 0, flaw }
-  }
+  if (state === null) return missing(tenantId)
+  const { checkpoint, removed } = state
   const keys = await world.keyring.open(tenantId)
-  const genuine =
-    state.checkpoint !== null &&
-    keys.attests(statementOf(tenantId, state.checkpoint), state.checkpoint.proof)
-  const tail = new Tail(state.checkpoint)
-  let position: ChainPosition = state.removed
-  let flaw: Flaw | null = flawOfCheckpoint(state, genuine)
+  const tail = new Tail(checkpoint, world.clock.now())
+  const usable = resume !== null && (await isIn(world, tenantId, state, resume))
+  let point: AuditPoint = usable ? resume : beginningOf(tenantId, removed)
+  const ofCheckpoint = flawOfCheckpoint(keys, tenantId, state, rule)
+  // Without a checkpoint nothing is vouched for, but a broken chain says more.
+  let flaw = checkpoint === null ? null : ofCheckpoint
   for (;;) {
     if (flaw !== null) break
+    const { position } = point
     const rows = await auditLog.rowsAfter(tenantId, position.number, AUDIT_EVENTS_AT_ONCE)
     if (rows.length === 0) break
     flaw = firstFlaw(position, rows) ?? tail.flawOf(rows)
-    if (state.checkpoint === null && position.number === 0 && !isBeginning(tenantId, rows[0])) {
+    const older = checkpoint === null && rule === 'left to the service'
+    if (older && position.number === 0 && !isBeginning(tenantId, rows[0])) {
       flaw ??= { number: 1, what: 'is not the first of this tenant, and there is no checkpoint' }
     }
-    const good = rows.filter((it) => flaw === null || it.number < flaw.number)
-    position = good.at(-1) ?? position
+    point = pointAfter(
+      point,
+      rows.filter((it) => flaw === null || it.number < flaw.number),
+    )
+    if (onPoint !== undefined && point.position.number < (checkpoint?.last.number ?? 0)) {
+      await onPoint(point)
+    }
     await world.clock.yield()
   }
-  flaw ??= flawOfEnd(state.last, position)
-  flaw ??= tail.flawOfEnd(position)
+  flaw ??= flawOfEnd(state.last, point.position)
+  flaw ??= tail.flawOfEnd(point.position)
+  flaw ??= ofCheckpoint
+  const proven = checkpoint !== null && isGenuine(keys, tenantId, checkpoint) ? checkpoint : null
+  return verdictOf(point, state, proven, flaw)
+}
+
+function missing(tenantId: string): AuditVerdict {
   return {
     tenantId,
-    first: position.number > state.removed.number ? state.removed.number + 1 : 0,
+    first: 0,
+    last: 0,
+    events: 0,
+    from: null,
+    to: null,
+    hash: '',
+    sealed: 0,
+    sealedAt: null,
+    flaw: { number: 1, what: 'is missing: the audit log has no beginning' },
+    uncovered: [],
+  }
+}
+
+function beginningOf(tenantId: string, position: ChainPosition): AuditPoint {
+  return { tenantId, first: 0, events: 0, from: null, to: null, position }
+}
+
+function pointAfter(point: AuditPoint, rows: readonly StoredAuditEvent[]): AuditPoint {
+  const [first, last] = [rows[0], rows.at(-1)]
+  if (first === undefined || last === undefined) return point
+  const times = rows.map((it) => timeOfAuditEvent(it.entry))
+  const { number, listed, hash } = last
+  return {
+    tenantId: point.tenantId,
+    first: point.first === 0 ? first.number : point.first,
+    events: point.events + rows.length,
+    from: Math.min(point.from ?? Infinity, ...times),
+    to: Math.max(point.to ?? -Infinity, ...times),
+    position: { number, listed, hash },
+  }
+}
+
+function verdictOf(
+  { position, ...checked }: AuditPoint,
+  { removed, last }: AuditLogState,
+  proven: AuditCheckpoint | null,
+  flaw: Flaw | null,
+): AuditVerdict {
+  const sealed = proven?.last.number ?? 0
+  const uncovered: UncoveredEvents[] = []
+  if (removed.number > 0) uncovered.push({ first: 1, last: removed.number, why: 'removed' })
+  if (flaw !== null && last.number >= flaw.number) {
+    uncovered.push({ first: flaw.number, last: last.number, why: 'after the flaw' })
+  } else if (position.number > sealed) {
+    const first = Math.max(sealed, removed.number) + 1
+    uncovered.push({ first, last: position.number, why: 'after the checkpoint' })
+  }
+  return {
+    ...checked,
     last: position.number,
     hash: Buffer.from(position.hash).toString('hex'),
-    sealed: genuine ? state.checkpoint.last.number : 0,
+    sealed,
+    sealedAt: proven?.at ?? null,
     flaw,
+    uncovered,
   }
+}
+
+/** Whether the point is one of the audit log, and before the end of its checkpoint. */
+async function isIn(
+  { store }: VerifyWorld,
+  tenantId: string,
+  { removed, checkpoint }: AuditLogState,
+  { tenantId: of, position }: AuditPoint,
+): Promise<boolean> {
+  const { number } = position
+  if (of !== tenantId || checkpoint === null) return false
+  if (number <= removed.number || number >= checkpoint.last.number) return false
+  const [row] = await store.auditLog.rowsAfter(tenantId, number - 1, 1)
+  return isSamePosition(row, position)
 }
 
 /**
@@ -79,122 +193,61 @@ export async function verifyAuditLog(
  * Returns the flaw, or null. Does not read earlier events.
  */
 export async function flawOfNewest(
-  world: Pick<World, 'keyring'> & { readonly store: Pick<World['store'], 'auditLog'> },
+  world: VerifyWorld,
   tenantId: string,
+  rule: CheckpointRule = 'required',
 ): Promise<Flaw | null> {
-  const { auditLog } = world.store
-  const state = await auditLog.state(tenantId)
+  const state = await world.store.auditLog.state(tenantId)
   if (state === null) return { number: 1, what: 'is missing: the audit log has no beginning' }
-  const { checkpoint, removed } = state
   const keys = await world.keyring.open(tenantId)
-  const genuine =
-    checkpoint !== null && keys.attests(statementOf(tenantId, checkpoint), checkpoint.proof)
-  const flaw = flawOfCheckpoint(state, genuine)
-  if (flaw !== null) return flaw
-  const covered = checkpoint?.last ?? removed
-  if (checkpoint !== null && covered.number > removed.number) {
-    const [last] = await auditLog.rowsAfter(tenantId, covered.number - 1, 1)
-    const rewritten = new Tail(checkpoint).flawOf(last === undefined ? [] : [last])
-    if (rewritten !== null) return rewritten
-  }
-  const rows = await auditLog.rowsAfter(tenantId, covered.number, AUDIT_EVENTS_AT_ONCE)
-  const broken = firstFlaw(covered, rows)
-  if (broken !== null || rows.length === AUDIT_EVENTS_AT_ONCE) return broken
-  return flawOfEnd(state.last, rows.at(-1) ?? covered)
+  return (
+    flawOfCheckpoint(keys, tenantId, state, rule) ??
+    (await flawSinceCheckpoint(world, tenantId, state, AUDIT_EVENTS_AT_ONCE))
+  )
 }
 
-/** Returns the first of `rows`, the events after `position`, that does not continue the chain. */
-export function firstFlaw(position: ChainPosition, rows: readonly StoredAuditEvent[]): Flaw | null {
-  let before = position
-  for (const row of rows) {
-    const expected = before.number + 1
-    if (row.number !== expected) return { number: expected, what: 'is missing' }
-    const number = expected
-    const items = itemCountOfRow(row)
-    if (items === null) return { number, what: 'was changed: it cannot be read' }
-    if (row.listed !== before.listed + items)
-      return { number, what: 'was changed: its count is off' }
-    const hash = chainHash(before.hash, row, row.entry)
-    if (!hash.equals(row.hash)) {
-      return { number, what: 'was changed, or does not follow from the one before' }
-    }
-    before = row
-  }
-  return null
-}
-
-/** Returns the number of items the row counts as; null if it is unreadable. */
-function itemCountOfRow({ entry }: StoredAuditEvent): number | null {
-  try {
-    return decodeAuditEventSummary(entry).items
-  } catch {
-    return null
-  }
-}
-
-function flawOfCheckpoint(
+/**
+ * Checks the event that the checkpoint ends with and up to `limit` later ones: each must continue the chain, and none may be older
+ * than the checkpoint by more than a transaction may last. Returns the flaw, or null.
+ */
+export async function flawSinceCheckpoint(
+  { clock, store }: Pick<VerifyWorld, 'clock' | 'store'>,
+  tenantId: string,
   { checkpoint, removed, last }: AuditLogState,
-  genuine: boolean,
-): Flaw | null {
-  if (checkpoint === null) {
-    // The set-up of a tenant is in its audit log, so none is empty.
-    if (last.number === 0) return { number: 1, what: 'is missing: the audit log is empty' }
-    if (removed.number === 0) return null
-    return { number: removed.number + 1, what: 'cannot be vouched for: the checkpoint is gone' }
+  limit = Infinity,
+): Promise<Flaw | null> {
+  const tail = new Tail(checkpoint, clock.now())
+  let position = checkpoint?.last ?? removed
+  if (checkpoint !== null) {
+    const flaw = await flawOfCovered(store, tenantId, { position, removed })
+    if (flaw !== null) return flaw
   }
-  if (!genuine) {
-    return {
-      number: removed.number + 1,
-      what: 'cannot be vouched for: the checkpoint is not genuine',
-    }
+  const end = Math.min(last.number, position.number + limit)
+  while (position.number < end) {
+    const count = Math.min(end - position.number, AUDIT_EVENTS_AT_ONCE)
+    const rows = await store.auditLog.rowsAfter(tenantId, position.number, count)
+    if (rows.length === 0) break
+    const flaw = firstFlaw(position, rows) ?? tail.flawOfAge(rows)
+    if (flaw !== null) return flaw
+    position = rows.at(-1)!
+    await clock.yield()
   }
-  if (!isSame(removed, checkpoint.removed)) {
-    const number = Math.min(removed.number, checkpoint.removed.number) + 1
-    return { number, what: 'is not where the audit log begins in its checkpoint' }
-  }
-  // Events that the checkpoint covers are missing at the end; the events themselves are checked one by one.
-  return last.number < checkpoint.last.number ? flawOfEnd(checkpoint.last, last) : null
+  return position.number === end && end < last.number ? null : flawOfEnd(last, position)
 }
 
-/** Compares the expected end of the audit log with the actual one. */
-function flawOfEnd(expected: ChainPosition, actual: ChainPosition): Flaw | null {
-  if (actual.number < expected.number) return { number: actual.number + 1, what: 'is missing' }
-  if (actual.number > expected.number) {
-    return { number: expected.number + 1, what: 'is more than there should be' }
+/** Checks the event that a checkpoint ends with, by its content too: it must continue the chain. Returns the flaw, or null. */
+async function flawOfCovered(
+  { auditLog }: VerifyWorld['store'],
+  tenantId: string,
+  { position, removed }: { readonly position: ChainPosition; readonly removed: ChainPosition },
+): Promise<Flaw | null> {
+  const { number } = position
+  if (number === removed.number) {
+    return isSamePosition(removed, position) ? null : rewritten(number)
   }
-  if (isSame(actual, expected)) return null
-  return { number: actual.number, what: 'is not what the audit log should end with' }
-}
-
-/** Checks the events at the checkpoint and after it. */
-class Tail {
-  readonly #checkpoint: AuditCheckpoint | null
-  #oldest: number | null = null
-
-  constructor(checkpoint: AuditCheckpoint | null) {
-    this.#checkpoint = checkpoint
-  }
-
-  flawOf(rows: readonly StoredAuditEvent[]): Flaw | null {
-    const covered = this.#checkpoint?.last.number ?? 0
-    for (const row of rows) {
-      if (row.number === covered && !isSame(row, this.#checkpoint!.last)) {
-        return {
-          number: covered,
-          what: 'is not the one in the checkpoint: it or one before was rewritten',
-        }
-      }
-      if (row.number <= covered) continue
-      const at = timeOfAuditEvent(row.entry)
-      this.#oldest ??= at
-      if (at - this.#oldest <= AUDIT_CHECKPOINT_LAG_MS_MAX) continue
-      return { number: row.number, what: 'should have been in a checkpoint long ago' }
-    }
-    return null
-  }
-
-  flawOfEnd(position: ChainPosition): Flaw | null {
-    if (this.#checkpoint === null || position.number >= this.#checkpoint.last.number) return null
-    return { number: position.number + 1, what: 'is missing, and a checkpoint covers it' }
-  }
+  const isFirst = number === removed.number + 1
+  const rows = await auditLog.rowsAfter(tenantId, number - (isFirst ? 1 : 2), isFirst ? 1 : 2)
+  const covered = rows.at(-1)
+  if (!isSamePosition(covered, position)) return rewritten(number)
+  return firstFlaw(isFirst ? removed : rows[0]!, [covered!])
 }

@@ -284,6 +284,9 @@ export const SWEEP_EVERY_MS = 10_000
 /** How long a transaction stays open, unless configured otherwise. Source: interface.md, transactions. */
 export const TRANSACTION_LIFETIME_MS = 60 * 60 * 1000
 
+/** The longest that may be configured; its events are that much older than its commit at most. Source: configuration.md. */
+export const TRANSACTION_LIFETIME_MS_MAX = 24 * 60 * 60 * 1000
+
 /** How long after its end a transaction is remembered, to say how it ended. Ours. */
 export const TRANSACTION_KEPT_MS = 24 * 60 * 60 * 1000
 
@@ -564,7 +567,7 @@ export const CALLBACK_SECRET_OVERLAP_MS = 24 * 60 * 60 * 1000
 export const MOVE_ROWS_AT_ONCE = 1_000
 export const MOVE_BYTES_AT_ONCE = 4 * MiB
 
-/** Interval between the progress reports of `symbolon verify`, in milliseconds. Ours. */
+/** Interval between the progress reports of `symbolon verify` and `symbolon audit verify`, in milliseconds. Ours. */
 export const VERIFY_REPORT_MS = 10 * 1000
 
 /** How long a challenge of the service to `symbolon keys recover` is valid. Ours. */

@@ -76,8 +76,9 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'audit verify',
-    about: 'Verify that the audit log is intact (--tenant ID, --json)',
-    flags: { json: 'boolean', tenant: 'string' },
+    about:
+      'Verify that the audit log is intact, while it serves (--tenant ID, --resume FILE, --json)',
+    flags: { json: 'boolean', tenant: 'string', resume: 'string' },
     load: async () => (await import('./audit-verify.ts')).auditVerify,
   },
   {

@@ -3,6 +3,7 @@ import { requireDatabase } from '../adapters/sqlite/data-folder.ts'
 import { giveOrder } from '../adapters/system/control-socket.ts'
 import { isUuid } from '../base/id.ts'
 import { ConfigError, readConfig, type Config } from '../config.ts'
+import { upgradeAndSay } from './audit-upgrade.ts'
 import type { CommandInput, RunCommand } from './command.ts'
 import { openWorld } from './open-world.ts'
 import { executeProtectionOrder, type ProtectionOrder } from './protection-order.ts'
@@ -12,11 +13,11 @@ import { executeProtectionOrder, type ProtectionOrder } from './protection-order
  *
  * A service that runs on the data folder does it while it serves; if none runs, this process does.
  */
-export const configurationProtect: RunCommand = async ({ flags, out }) => {
+export const configurationProtect: RunCommand = async ({ flags, out, err }) => {
   const config = readConfig(flags)
   if (config.databaseUrl === null) requireDatabase(config.dataDir)
   const order = orderOf(flags)
-  const marked = (await protectThere(config, order)) ?? (await protectHere(config, order))
+  const marked = (await protectThere(config, order)) ?? (await protectHere(config, order, err))
   const { entity, id, key } = order.protect
   out(`${entity} ${id}: "${key}" ${marked ? 'is a secret now' : 'was a secret already'}`)
   return 0
@@ -46,13 +47,18 @@ async function protectThere({ dataDir }: Config, order: ProtectionOrder): Promis
   return marked
 }
 
-async function protectHere(config: Config, order: ProtectionOrder): Promise<boolean> {
+async function protectHere(
+  config: Config,
+  order: ProtectionOrder,
+  err: CommandInput['err'],
+): Promise<boolean> {
   const { world, keyProvider, close } = await openWorld(
     { ...config, logLevel: 'silent' },
     { onFault: () => {}, existing: true },
   )
   try {
     await checkRootKey(world.store, keyProvider)
+    await upgradeAndSay(world, keyProvider, err)
     return await executeProtectionOrder(world, order)
   } finally {
     await close()

@@ -9,7 +9,8 @@ import type { RootKeys } from '../adapters/local-keyring/root-keys.ts'
 import { giveOrder } from '../adapters/system/control-socket.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
 import { readConfig, type Config } from '../config.ts'
-import type { RunCommand } from './command.ts'
+import { upgradeAndSay } from './audit-upgrade.ts'
+import type { CommandInput, RunCommand } from './command.ts'
 import { openRootKeys } from './open-root-keys.ts'
 import { openWorld } from './open-world.ts'
 import { printKey } from './print-key.ts'
@@ -26,14 +27,14 @@ import {
  * Requires the root key. If a service runs on the data folder, it creates the key; otherwise this process does, and the next
  * service to run logs it.
  */
-export const keysRecover: RunCommand = async ({ flags, out }) => {
+export const keysRecover: RunCommand = async ({ flags, out, err }) => {
   const config = readConfig(flags)
   if (config.databaseUrl === null) requireDatabase(config.dataDir)
   const request = { tenant: flags['tenant'] ?? null, applicationId: flags['application'] ?? null }
   // Opened first: without the root key, no order is sent to the service.
   const rootKeys = await openRootKeys(config, null, { create: false })
   const made = await recoverThere(config, request, rootKeys)
-  printKey({ flags, out }, made ?? (await recoverHere(config, request)))
+  printKey({ flags, out }, made ?? (await recoverHere(config, request, err)))
   return 0
 }
 
@@ -56,13 +57,18 @@ async function recoverThere(
   return made
 }
 
-async function recoverHere(config: Config, request: RecoveryRequest): Promise<RecoveredKey> {
+async function recoverHere(
+  config: Config,
+  request: RecoveryRequest,
+  err: CommandInput['err'],
+): Promise<RecoveredKey> {
   const { world, keyProvider, close } = await openWorld(
     { ...config, logLevel: 'silent' },
     { onFault: () => {}, existing: true },
   )
   try {
     await checkRootKey(world.store, keyProvider)
+    await upgradeAndSay(world, keyProvider, err)
     return await recoverManagementKey(world, keyProvider, request)
   } finally {
     await close()

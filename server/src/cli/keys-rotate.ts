@@ -6,6 +6,7 @@ import { requireDatabase } from '../adapters/sqlite/data-folder.ts'
 import { giveOrder } from '../adapters/system/control-socket.ts'
 import { isUuid } from '../base/id.ts'
 import { ConfigError, readConfig, SettingError, type Config } from '../config.ts'
+import { upgradeAndSay } from './audit-upgrade.ts'
 import type { CommandInput, RunCommand } from './command.ts'
 import { openWorld } from './open-world.ts'
 import { executeRotationOrder, type RotationNews, type RotationOrder } from './rotation-order.ts'
@@ -17,14 +18,14 @@ import { Rotations } from './rotations.ts'
  * A service that runs on the data folder does it while it serves; if none runs, this process does. An interrupted rotation
  * continues at the next start of the service, or the next call of this command.
  */
-export const keysRotate: RunCommand = async ({ flags, out }) => {
+export const keysRotate: RunCommand = async ({ flags, out, err }) => {
   const config = readConfig(flags)
   // A misspelt folder must not create a vault, nor a root key for it.
   if (config.databaseUrl === null) requireDatabase(config.dataDir)
   const order = await orderOf(config, flags)
   const say = speaker(out)
   const served = await giveOrder(config.dataDir, order, (news) => say(news as RotationNews))
-  if (!served) await rotateHere(config, order, say)
+  if (!served) await rotateHere(config, order, { say, err })
   if (order.rotate === 'root') {
     const file = resolve(config.rootKeyNextFile!)
     out('A start with the present settings still works. When it suits you, set for each server')
@@ -65,7 +66,7 @@ async function nextRootKeyId({ rootKeyNextFile: file }: Config): Promise<string>
 async function rotateHere(
   config: Config,
   order: RotationOrder,
-  say: (news: RotationNews) => void,
+  { say, err }: { readonly say: (news: RotationNews) => void; readonly err: CommandInput['err'] },
 ): Promise<void> {
   const opened = await openWorld(
     { ...config, logLevel: 'silent' },
@@ -74,6 +75,7 @@ async function rotateHere(
   const rotations = new Rotations(opened.world, opened.keyMaker)
   try {
     await checkRootKey(opened.world.store, opened.keyProvider)
+    await upgradeAndSay(opened.world, opened.keyProvider, err)
     await executeRotationOrder(opened, rotations, order, say)
   } finally {
     await rotations.stop()

@@ -20,6 +20,7 @@ import { abandonRuns } from '../reactors/jobs/abandoned-runs.ts'
 import type { KeyProvider } from '../ports/key-provider.ts'
 import type { TenantKeyPurpose } from '../ports/keyring.ts'
 import type { World } from '../ports/world.ts'
+import { upgradeAndSay } from './audit-upgrade.ts'
 import { readBackupHeader, type BackupHeader } from './backup-file.ts'
 import type { CommandInput, RunCommand } from './command.ts'
 import { fileError, writeError } from './file-error.ts'
@@ -49,7 +50,7 @@ export const restore: RunCommand = async ({ flags, out }) => {
   let restored = false
   try {
     const header = await unpack({ from, identity, beside, keyProvider })
-    const opened = await tryOut(beside, keyProvider, { depth, skipDamaged })
+    const opened = await tryOut(beside, keyProvider, { depth, skipDamaged, say: out })
     await rename(join(beside, 'symbolon.db'), join(folder, 'symbolon.db'))
     await syncFolder(folder)
     restored = true
@@ -146,6 +147,7 @@ interface TriedVault {
 interface Trying {
   readonly depth: 'samples' | 'all'
   readonly skipDamaged: boolean
+  readonly say: CommandInput['out']
 }
 
 /**
@@ -155,7 +157,7 @@ interface Trying {
 async function tryOut(
   folder: string,
   keyProvider: KeyProvider,
-  { depth, skipDamaged }: Trying,
+  { depth, skipDamaged, say }: Trying,
 ): Promise<TriedVault> {
   const store = await SqliteStore.open({ folder })
   try {
@@ -165,6 +167,7 @@ async function tryOut(
     const world = { clock, random, keyring, store }
     const check = await checkAndRepairRootKey(store, keyring, keyProvider)
     const lost = check === null ? [] : [`${check.kind} ${check.id}: a new one is made`]
+    await upgradeAndSay(world, keyProvider, say)
     if (skipDamaged) lost.push(...(await repairKeys(world, keyring, keyProvider)))
     let values = 0
     for await (const step of verifyValues(world, { depth })) {

@@ -24,6 +24,7 @@ import { UnreadableValue } from '../base/unreadable-value.ts'
 import { checkAndRepairRootKey } from '../integrity/root-key-check-damage.ts'
 import { sweepAuditLogs } from '../audit/retention.ts'
 import type { Log } from '../ports/log.ts'
+import { upgradeAndLog } from './audit-upgrade.ts'
 import type { CommandInput, RunCommand } from './command.ts'
 import { DEFAULT_TENANT_NAME } from './init.ts'
 import { listenAddressOf, metricsAddressesOf } from './listen-addresses.ts'
@@ -80,6 +81,9 @@ export const serve: RunCommand = async ({ flags, out }) => {
     if (config.databaseUrl !== null) closers.push(await announceServer(opened))
     closers.push(await takeOrdersIn(config.dataDir, opened, { rotations, logRecoveries }))
     if (meters !== undefined) closers.push((await measure(config, opened, meters)).close)
+    const checkpoint = auditCheckpointer(world)
+    // Events of the last run should not wait behind those of the first requests. A failure comes again, once a second.
+    await checkpoint().catch(() => {})
     const host = config.host
     const port = await listen(app, { host, port: config.port }, (port) => {
       const connect: OwnService['connect'] = (it) => connectInProcess(app, it)
@@ -89,7 +93,6 @@ export const serve: RunCommand = async ({ flags, out }) => {
 
     const sweeper = new Sweeper(world)
     const resumed = rotations.resume()
-    const checkpoint = auditCheckpointer(world)
     const housekeeping = [
       every(AUDIT_CHECKPOINT_MS, checkpoint),
       every(AUDIT_SWEEP_MS, () => sweepAuditLogs(world, config.auditRetentionDays)),
@@ -131,6 +134,7 @@ async function prepareVault(
     const error = new UnreadableValue(damage)
     world.log.error('value_unreadable', error, { count: 1, values: [{ ...damage }] })
   }
+  await upgradeAndLog(world, keyProvider)
   const next = config.rootKeyNextFile
   if (next !== null && !(await hasRootKey(next))) {
     const hint = 'there is no such file: create it with symbolon keys create-root, and restart'

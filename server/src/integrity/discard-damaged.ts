@@ -1,11 +1,11 @@
 /** Removes damaged values from a vault that no service uses, so that everything else in it works as before. */
 import { auditEventsOf } from '../access/audit-events.ts'
 import { makeRootKeyCheck } from '../access/root-key-check.ts'
-import { statementOf } from '../audit/checkpoint.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import { renderError } from '../http/render-error.ts'
 import { sealContextOf } from '../key-rotation/seal-context.ts'
+import { checkpointStatement } from '../ports/audit-log.ts'
 import type { Change, RewrappedKey } from '../ports/change.ts'
 import { TENANT_KEY_PURPOSES, type KeyRepair, type TenantKeyPurpose } from '../ports/keyring.ts'
 import type { KeyProvider } from '../ports/key-provider.ts'
@@ -67,7 +67,7 @@ async function renewCheckpoint(
   const keys = await world.keyring.open(tenantId)
   const { removed, last } = state
   const next = { removed, last, at: world.clock.now() }
-  const checkpoint = { ...next, proof: keys.attest(statementOf(tenantId, next)) }
+  const checkpoint = { ...next, proof: keys.attest(checkpointStatement(tenantId, next)) }
   await mustCommit(world, tenantId, [{ kind: 'put-audit-checkpoint', checkpoint }])
 }
 

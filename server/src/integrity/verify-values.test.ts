@@ -75,7 +75,7 @@ async function vaultOf(counts: readonly number[]): Promise<TestVault> {
   const ids = [TENANT, OTHER].slice(0, counts.length)
   const maker = new TransparentKeyring(async () => [])
   const keys = new Map(
-    await Promise.all(ids.map(async (id) => [id, await maker.create(id, 0)] as const)),
+    await Promise.all(ids.map(async (id) => [id, (await maker.create(id, 0)).wrapped] as const)),
   )
   const keyring = new TransparentKeyring(async (id) => keys.get(id) ?? [])
   const rows: (StoredEnvelope & { tenantId: string })[] = []

@@ -64,6 +64,41 @@ export interface AuditCheckpoint {
 
 export const CHAIN_START: ChainPosition = { number: 0, listed: 0, hash: new Uint8Array(32) }
 
+/** Returns the position of the last of `events`, if they follow `position`. */
+export function positionAfter(
+  position: ChainPosition,
+  events: readonly AuditEvent[],
+): ChainPosition {
+  let last = position
+  for (const it of events) {
+    const { number, listed } = { number: last.number + 1, listed: last.listed + itemCountOf(it) }
+    const hash = chainHash(last.hash, { number, listed }, encodeAuditEvent(it))
+    last = { number, listed, hash: Uint8Array.from(hash) }
+  }
+  return last
+}
+
+export function isSamePosition(a: ChainPosition | undefined, b: ChainPosition): boolean {
+  return (
+    a !== undefined &&
+    a.number === b.number &&
+    a.listed === b.listed &&
+    Buffer.compare(a.hash, b.hash) === 0
+  )
+}
+
+/** Returns the statement that a checkpoint proves. */
+export function checkpointStatement(
+  tenantId: string,
+  { removed, last, at }: Omit<AuditCheckpoint, 'proof'>,
+): string[] {
+  return ['record', tenantId, ...textsOf(removed), ...textsOf(last), String(at)]
+}
+
+function textsOf({ number, listed, hash }: ChainPosition): string[] {
+  return [String(number), String(listed), Buffer.from(hash).toString('hex')]
+}
+
 /**
  * Returns the number of list items of an event: one per entity, or one if it has none.
  *

@@ -22,7 +22,7 @@ export function keyringContract(
   describe(`Keyring contract: ${name}`, () => {
     test('create() makes the first version of each key, and stores nothing', async () => {
       const keyring = await open(async () => [])
-      const keys = await keyring.create('tenant-a', 1_600_000_000_000)
+      const { wrapped: keys } = await keyring.create('tenant-a', 1_600_000_000_000)
       assert.deepEqual(
         keys.map(({ purpose, version, createdAt }) => ({ purpose, version, createdAt })),
         TENANT_KEY_PURPOSES.map((purpose) => ({
@@ -34,11 +34,21 @@ export function keyringContract(
       await assert.rejects(async () => keyring.open('tenant-a'))
     })
 
+    test('create() gives the keys that open() finds once they are stored', async () => {
+      const { keyring, store } = await setUp()
+      const { wrapped, keys } = await keyring.create('tenant-c', 0)
+      const proof = keys.attest(['a statement'])
+      store.set('tenant-c', wrapped)
+      const opened = await keyring.open('tenant-c')
+      assert.ok(opened.attests(['a statement'], proof))
+      assert.ok(!opened.attests(['another'], proof))
+    })
+
     test('create() never makes the same keys twice', async () => {
       const { keyring } = await setUp()
       const made = [
-        ...(await keyring.create('tenant-z', 0)),
-        ...(await keyring.create('tenant-z', 0)),
+        ...(await keyring.create('tenant-z', 0)).wrapped,
+        ...(await keyring.create('tenant-z', 0)).wrapped,
       ]
       assert.equal(new Set(made.map((it) => Buffer.from(it.wrapped).toString('hex'))).size, 6)
     })
@@ -46,13 +56,13 @@ export function keyringContract(
     test('open() rejects when the tenant has no keys, and finds them once it has', async () => {
       const { keyring, store } = await setUp()
       await assert.rejects(async () => keyring.open('tenant-c'))
-      store.set('tenant-c', await keyring.create('tenant-c', 0))
+      store.set('tenant-c', (await keyring.create('tenant-c', 0)).wrapped)
       assert.ok(await keyring.open('tenant-c'))
     })
 
     test('open() rejects when the keys cannot be read, and tries again the next time', async () => {
       const { keyring: maker } = await setUp()
-      const wrapped = await maker.create('tenant-a', 0)
+      const { wrapped } = await maker.create('tenant-a', 0)
       let failures = 1
       const keyring = await open(async () => {
         failures -= 1
@@ -71,7 +81,7 @@ export function keyringContract(
 
     test('open() rejects keys whose purposes were swapped', async () => {
       const { keyring, store } = await setUp()
-      const [enc, fp, idx] = await keyring.create('tenant-c', 0)
+      const [enc, fp, idx] = (await keyring.create('tenant-c', 0)).wrapped
       store.set('tenant-c', [
         { ...enc!, wrapped: fp!.wrapped },
         { ...fp!, wrapped: enc!.wrapped },
@@ -82,7 +92,7 @@ export function keyringContract(
 
     test('open() reads the keys once, however many ask, and answers at once from then on', async () => {
       const { keyring: maker } = await setUp()
-      const wrapped = await maker.create('tenant-a', 0)
+      const { wrapped } = await maker.create('tenant-a', 0)
       let reads = 0
       const keyring = await open(async () => {
         reads += 1
@@ -95,7 +105,7 @@ export function keyringContract(
 
     test('forget() makes the next open() read the keys again, also while they are being read', async () => {
       const { keyring: maker } = await setUp()
-      const wrapped = await maker.create('tenant-a', 0)
+      const { wrapped } = await maker.create('tenant-a', 0)
       let gone = false
       const keyring = await open(async () => (gone ? [] : wrapped))
       await keyring.open('tenant-a')
@@ -322,7 +332,7 @@ export function keyringContract(
       const findKeys = async (tenantId: string) => store.get(tenantId) ?? []
       const keyring = await open(findKeys)
       for (const tenantId of ['tenant-a', 'tenant-b']) {
-        store.set(tenantId, await keyring.create(tenantId, 0))
+        store.set(tenantId, (await keyring.create(tenantId, 0)).wrapped)
       }
       const keys = await keyring.open('tenant-a')
       const foreign = await keyring.open('tenant-b')

@@ -8,8 +8,8 @@ import type { KeyProvider } from './key-provider.ts'
  * by the root key. Decision 0005.
  */
 export interface Keyring {
-  /** Makes a tenant's first keys, wrapped, to be committed with the tenant. Nothing is stored. */
-  create(tenantId: string, now: number): Promise<WrappedTenantKey[]>
+  /** Makes a tenant's first keys, to be committed with the tenant. Nothing is stored. */
+  create(tenantId: string, now: number): Promise<NewTenantKeys>
 
   /**
    * Returns the tenant's keys, from the cache after the first time.
@@ -94,6 +94,13 @@ export interface TenantKeys {
 
   /** Whether `proof` is for exactly this statement, under any version of the keys. */
   attests(statement: readonly string[], proof: Uint8Array): boolean
+}
+
+/** The first keys of a tenant that is not stored yet. */
+export interface NewTenantKeys {
+  readonly wrapped: WrappedTenantKey[]
+  /** The same keys: the commit that stores them may contain what they attest. */
+  readonly keys: Pick<TenantKeys, 'attest'>
 }
 
 /** An envelope cannot be decrypted: it was altered, it belongs to another context, or its key is unknown or damaged. */

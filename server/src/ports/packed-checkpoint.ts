@@ -25,10 +25,14 @@ interface PackedPosition {
   readonly hash: string
 }
 
-/** Returns a checkpoint that proves nothing for a text that packCheckpoint() did not make. */
-export function unpackCheckpoint(text: string): AuditCheckpoint {
+/**
+ * Returns the checkpoint that is stored as `text`, beside the number of its last event. For a text that packCheckpoint() did not
+ * make, and for another number, returns one that proves nothing: a number that is too high would prevent later checkpoints.
+ */
+export function unpackCheckpoint(text: string, lastNumber: number): AuditCheckpoint {
   try {
     const { removed, last, at, proof } = JSON.parse(text) as PackedCheckpoint
+    if (last.number !== lastNumber) return PROVES_NOTHING
     return {
       removed: unpackPosition(removed),
       last: unpackPosition(last),
@@ -36,8 +40,15 @@ export function unpackCheckpoint(text: string): AuditCheckpoint {
       proof: Uint8Array.from(Buffer.from(proof, 'base64')),
     }
   } catch {
-    return { removed: CHAIN_START, last: CHAIN_START, at: 0, proof: new Uint8Array() }
+    return PROVES_NOTHING
   }
+}
+
+const PROVES_NOTHING: AuditCheckpoint = {
+  removed: CHAIN_START,
+  last: CHAIN_START,
+  at: 0,
+  proof: new Uint8Array(),
 }
 
 function packPosition({ number, listed, hash }: ChainPosition): PackedPosition {

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { PARKED_MAX } from '../base/limits.ts'
-import { CHAIN_START, chainHash, decodeAuditEvent, type AuditEvent } from './audit-log.ts'
+import {
+  CHAIN_START,
+  chainHash,
+  decodeAuditEvent,
+  positionAfter,
+  type AuditEvent,
+} from './audit-log.ts'
 import type { Change } from './change.ts'
 import type { Store } from './store.ts'
 import {
@@ -269,6 +275,24 @@ export function auditLogContract(name: string, open: Open): void {
       assert.deepEqual(await store.auditLog.tenantIds('beyond-checkpoint'), [OTHER])
       await succeed(store, TENANT, [append(auditEvent(2))])
       assert.equal((await store.auditLog.tenantIds('beyond-checkpoint')).length, 2)
+    })
+
+    test('the commit that creates a tenant may hold its first checkpoint, and no audit log without events is listed', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, OTHER, everything(2).slice(1, 2))
+      const last = positionAfter(CHAIN_START, [auditEvent(1), auditEvent(2)])
+      const checkpoint = { removed: CHAIN_START, last, at: NOW, proof: Uint8Array.of(1) }
+      await succeed(store, TENANT, [
+        ...everything(1).slice(1),
+        append(auditEvent(1), auditEvent(2)),
+        { kind: 'put-audit-checkpoint', checkpoint },
+      ])
+      const state = { removed: CHAIN_START, last, checkpoint }
+      assert.deepEqual(await store.auditLog.state(TENANT), state)
+      assert.deepEqual(await store.auditLog.tenantIds('all'), [TENANT])
+      assert.deepEqual(await store.auditLog.tenantIds('beyond-checkpoint'), [])
+      await succeed(store, TENANT, [append(auditEvent(3))])
+      assert.deepEqual(await store.auditLog.tenantIds('beyond-checkpoint'), [TENANT])
     })
 
     test('a checkpoint that comes after events were removed which it does not know of is not kept', async (t) => {

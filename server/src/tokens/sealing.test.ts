@@ -17,7 +17,7 @@ const CARD = { number: '4242424242424242', expiration_month: 12, cvc: '123', nam
 const GRANT: Grant = { transform: 'reveal', internalId: 'internal-id-1' }
 
 async function openKeys(): Promise<TenantKeys> {
-  const wrapped = await new TransparentKeyring(async () => []).create('tenant-a', 0)
+  const { wrapped } = await new TransparentKeyring(async () => []).create('tenant-a', 0)
   return await new TransparentKeyring(async () => wrapped).open('tenant-a')
 }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
@@ -18,15 +19,30 @@ test('symbolon audit verify says what is intact and what is not, beside a runnin
   assert.equal(running.status, 0, running.err)
   assert.match(
     running.out,
-    /^tenant [0-9a-f-]{36}: intact, events 1 to 8, checkpoint at \d, ends with [0-9a-f]{64}\n$/,
+    /^tenant [0-9a-f-]{36}: intact, events 1 to 8, checkpoint at \d, ends with [0-9a-f]{64}\n {2}checked: 8 events, from 20\S+Z to 20\S+Z\n {2}checkpoint: of 20\S+Z, covers events up to \d\n/,
   )
+  assert.match(running.out, /^Never covered: events of open transactions/m)
   assert.equal((await vault.stop()).status, 0)
 
   const stopped = JSON.parse((await verify('--json')).out) as Record<string, unknown>
   assert.deepEqual(
-    { ...stopped, tenant: null, hash: null },
-    { tenant: null, intact: true, first: 1, last: 8, hash: null, sealed: 8, broken: null },
+    { ...stopped, tenant: null, hash: null, from: null, to: null, sealed_at: null },
+    {
+      tenant: null,
+      intact: true,
+      first: 1,
+      last: 8,
+      events: 8,
+      from: null,
+      to: null,
+      hash: null,
+      sealed: 8,
+      sealed_at: null,
+      not_covered: [],
+      broken: null,
+    },
   )
+  for (const time of ['from', 'to', 'sealed_at']) assert.match(String(stopped[time]), /^20\S+Z$/)
 
   const db = new DatabaseSync(join(folder, 'symbolon.db'))
   db.exec("UPDATE record SET entry = CAST(entry || x'00' AS BLOB) WHERE number = 4")
@@ -42,6 +58,43 @@ test('symbolon audit verify says what is intact and what is not, beside a runnin
   const nobody = await verify('--tenant', '01945d00-0000-4000-8000-00000000000b')
   assert.match(nobody.err, /There is no tenant/)
   assert.match((await verify('--tenant', 'x')).err, /must be the id of a tenant/)
+})
+
+test('symbolon audit verify --resume continues where an earlier run stopped, and refuses any other file', async (t) => {
+  const folder = temporaryFolder(t)
+  const vault = await startVault(folder)
+  const key = /api_key\s+(\S+)/.exec(vault.greeting)![1]!
+  const headers = { 'bt-api-key': key }
+  for (let n = 0; n < 5; n++) await fetch(`${vault.url}/applications`, { headers })
+  assert.equal((await vault.stop()).status, 0)
+  const db = new DatabaseSync(join(folder, 'symbolon.db'))
+  const { hash, listed } = db.prepare('SELECT hash, listed FROM record WHERE number = 6').get()!
+  const { root_key_id: rootKey } = db.prepare('SELECT root_key_id FROM installation').get()!
+  // A run that continues after this event does not see it.
+  db.exec("UPDATE record SET entry = CAST(entry || x'00' AS BLOB) WHERE number = 4")
+  db.close()
+  const verify = (...flags: string[]) =>
+    runSymbolon(['audit', 'verify', '--data-dir', folder, ...flags])
+  const { tenant } = JSON.parse((await verify('--json')).out) as { tenant: string }
+  const file = join(folder, 'progress')
+  const write = (content: object): void => {
+    rmSync(file, { force: true })
+    writeFileSync(file, JSON.stringify(content), { mode: 0o600 })
+  }
+  const position = { number: 6, listed, hash: Buffer.from(hash as Uint8Array).toString('hex') }
+  const at = { tenantId: tenant, first: 1, events: 6, from: 0, to: 1, position }
+  write({ rootKey, verdicts: [], at })
+  const resumed = await verify('--resume', file)
+  assert.equal(resumed.status, 0, resumed.out + resumed.err)
+  assert.match(resumed.out, /intact, events 1 to 8,.*\n {2}checked: 8 events, from 1970/)
+  assert.equal(existsSync(file), false)
+
+  write({ rootKey, verdicts: [], at: { ...at, position: { ...position, hash: '00' } } })
+  assert.equal((await verify('--resume', file)).status, 1)
+  write({ rootKey, values: 1, damaged: [] })
+  assert.match((await verify('--resume', file)).err, /not a file that audit verify wrote/)
+  write({ rootKey: 'another', verdicts: [], at: null })
+  assert.match((await verify('--resume', file)).err, /belongs to another vault/)
 })
 
 test('symbolon audit verify goes on past a tenant that is deleted and not cleared yet', async (t) => {

@@ -196,6 +196,10 @@ const EDITS: Readonly<Record<string, Edit>> = {
     db.prepare('UPDATE record_heads SET seal = ?').run(forged)
     return null
   },
+  'the number of the checkpoint set so high that there would be no next one': (db) => {
+    db.prepare('UPDATE record_heads SET sealed_number = 1000000').run()
+    return null
+  },
   'all of it removed': (db) => {
     db.exec('DELETE FROM record')
     return REMOVED + 1

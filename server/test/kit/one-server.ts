@@ -30,6 +30,7 @@ export type OneServerReason = keyof typeof ONE_SERVER
 export const MAKE_ONE_SERVER: Readonly<Record<string, OneServerReason>> = {
   'crash/harness.ts': 'a server is harmed',
   'crash/server.ts': 'who calls decides',
+  'test/attacks/audit-checkpoints.test.ts': 'a data folder is looked into',
   'test/attacks/client-abort.test.ts': 'a process by itself',
   'test/attacks/proxy-overload.test.ts': 'a process by itself',
   'test/attacks/reactors.test.ts': 'a data folder is looked into',

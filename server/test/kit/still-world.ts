@@ -162,13 +162,15 @@ function rememberingLog(logged: unknown[]): Log {
 }
 
 const thinKeyring: Keyring = {
-  create: async (tenantId, now) =>
-    (['enc', 'fp', 'idx'] as const).map((purpose) => ({
+  create: async (tenantId, now) => ({
+    wrapped: (['enc', 'fp', 'idx'] as const).map((purpose) => ({
       purpose,
       version: 1,
       wrapped: Buffer.from(`wrapped ${purpose} of ${tenantId}`),
       createdAt: now,
     })),
+    keys: thinKeys(tenantId),
+  }),
   open: (tenantId) => thinKeys(tenantId),
   forget: () => {},
 }

@@ -7,7 +7,7 @@ import { TransparentKeyring } from './transparent-keyring.ts'
 keyringContract('transparent', async (findKeys) => new TransparentKeyring(findKeys))
 
 test('seal() leaves the context and the plaintext readable', async () => {
-  const wrapped = await new TransparentKeyring(async () => []).create('tenant-a', 0)
+  const { wrapped } = await new TransparentKeyring(async () => []).create('tenant-a', 0)
   const keys = await new TransparentKeyring(async () => wrapped).open('tenant-a')
   const context = { id: '1', part: 'data', type: 'token', containers: ['/general/'] }
   assert.match(

@@ -7,8 +7,8 @@ import {
   UnreadableEnvelope,
   type Keyring,
   type SealContext,
+  type NewTenantKeys,
   type TenantKeys,
-  type WrappedTenantKey,
 } from '../../src/ports/keyring.ts'
 
 /**
@@ -27,12 +27,13 @@ export class TransparentKeyring implements Keyring {
     this.#findKeys = findKeys
   }
 
-  async create(tenantId: string, now: number): Promise<WrappedTenantKey[]> {
-    return TENANT_KEY_PURPOSES.map((purpose) => {
+  async create(tenantId: string, now: number): Promise<NewTenantKeys> {
+    const keys = TENANT_KEY_PURPOSES.map((purpose) => {
       this.#made += 1
       const wrapped = Buffer.from(JSON.stringify({ tenantId, purpose, number: this.#made }))
       return { purpose, version: 1, wrapped, createdAt: now }
     })
+    return { wrapped: keys, keys: await new TransparentKeyring(async () => keys).open(tenantId) }
   }
 
   open(tenantId: string): TenantKeys | Promise<TenantKeys> {

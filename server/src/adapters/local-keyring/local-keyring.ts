@@ -57,6 +57,7 @@ import {
   type KeyMaker,
   type KeyRepair,
   type Keyring,
+  type NewTenantKeys,
   type TenantKeys,
   type WrappedTenantKey,
 } from '../../ports/keyring.ts'
@@ -130,10 +131,15 @@ export class LocalKeyring implements Keyring, KeyMaker, KeyRepair {
     return this.#provider.id
   }
 
-  create(tenantId: string, now: number): Promise<WrappedTenantKey[]> {
-    return Promise.all(
-      TENANT_KEY_PURPOSES.map((purpose) => this.#make(tenantId, { purpose, version: 1 }, now)),
+  async create(tenantId: string, now: number): Promise<NewTenantKeys> {
+    const version = 1
+    const wrapped = await Promise.all(
+      TENANT_KEY_PURPOSES.map((purpose) => this.#make(tenantId, { purpose, version }, now)),
     )
+    const unwrapped = await Promise.all(wrapped.map((it) => this.#unwrap(tenantId, it)))
+    refuseUnlessReadable(unwrapped)
+    const use = { sealing: version, whoKnows: () => null }
+    return { wrapped, keys: new LocalTenantKeys(tenantId, unwrapped, this.#nonces, use) }
   }
 
   next(tenantId: string, version: number, now: number): Promise<WrappedTenantKey> {

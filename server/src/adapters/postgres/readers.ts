@@ -109,7 +109,8 @@ export function auditLogReader(ask: AskPostgres): AuditLogReader {
       return {
         removed: positionOf({ number: number!, listed: listed!, hash: hash! }),
         last: positionOf(row),
-        checkpoint: seal === null ? null : unpackCheckpoint(String(seal)),
+        checkpoint:
+          seal === null ? null : unpackCheckpoint(String(seal), Number(row.sealed_number)),
       }
     },
 

@@ -1,4 +1,4 @@
--- Version 7
+-- Version 8
 
 CREATE TABLE answers (
   tenant uuid NOT NULL,

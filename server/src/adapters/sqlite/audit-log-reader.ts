@@ -7,7 +7,7 @@ import { packId, unpackId } from './ids.ts'
 import type { SqliteRow } from './rows.ts'
 
 export function auditLogReader(db: DatabaseSync): AuditLogReader {
-  const tip = db.prepare('SELECT * FROM record_heads WHERE tenant = ?')
+  const tip = db.prepare('SELECT * FROM record_heads WHERE tenant = ? AND number > 0')
   // A row has the number of its last event, so the first event wanted may be in a row with a higher
   // number.
   const after = db.prepare('SELECT * FROM record WHERE tenant = ? AND number > ? ORDER BY number')
@@ -16,7 +16,7 @@ export function auditLogReader(db: DatabaseSync): AuditLogReader {
        (SELECT min(number) FROM record WHERE tenant = ?1 AND number >= ?2 - 1), ?2)
      ORDER BY number DESC`,
   )
-  const all = db.prepare('SELECT tenant FROM record_heads')
+  const all = db.prepare('SELECT tenant FROM record_heads WHERE number > 0')
   const beyondCheckpoint = db.prepare(
     'SELECT tenant FROM record_heads WHERE number > sealed_number',
   )
@@ -25,7 +25,7 @@ export function auditLogReader(db: DatabaseSync): AuditLogReader {
     state: async (tenantId) => {
       const row = tip.get(packId(tenantId))
       if (row === undefined) return null
-      const { removed_number, removed_listed, removed_hash, seal } = row
+      const { removed_number, removed_listed, removed_hash, seal, sealed_number } = row
       return {
         removed: positionOf({
           number: removed_number!,
@@ -33,7 +33,7 @@ export function auditLogReader(db: DatabaseSync): AuditLogReader {
           hash: removed_hash!,
         }),
         last: positionOf(row),
-        checkpoint: seal === null ? null : unpackCheckpoint(String(seal)),
+        checkpoint: seal === null ? null : unpackCheckpoint(String(seal), Number(sealed_number)),
       }
     },
     rowsAfter: async (tenantId, number, limit) => {

@@ -2,6 +2,15 @@
 import type { Statement } from './statements.ts'
 
 export const AUDIT_LOG_TABLE = {
+  /** Makes the row that the first checkpoint needs: events are written only at the end of the batch. */
+  beginAuditLog: {
+    sql: `INSERT INTO record_heads
+      (tenant, removed_number, removed_listed, removed_hash, number, listed, hash, sealed_number)
+      VALUES (?1, 0, 0, zeroblob(32), 0, 0, zeroblob(32), 0) ON CONFLICT DO NOTHING`,
+    params: ['id'],
+    refuses: 'never',
+  },
+
   /** Gathered by SqliteAuditWriter, which numbers and chains the events of the batch. */
   appendAuditEvent: {
     sql: 'SELECT ?, ?, ?',

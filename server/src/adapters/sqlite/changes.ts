@@ -65,6 +65,7 @@ export function packChange(
       for (const { purpose, version, wrapped, createdAt } of keys) {
         packer.step(STATEMENT.insertTenantKey, [tenant.id, purpose, version, wrapped, createdAt])
       }
+      packer.step(STATEMENT.beginAuditLog, [tenant.id])
       return
     }
 

@@ -1,5 +1,6 @@
 import { isDamage } from '../../adapters/sqlite/unusable-database.ts'
 import { SystemClock } from '../../adapters/system/system-clock.ts'
+import { precedesCheckpoints } from '../../access/root-key-check.ts'
 import { flawOfNewest } from '../../audit/verification.ts'
 import { AUDIT_CHECKPOINT_LAG_MS_MAX, AUDIT_SWEEP_MS } from '../../base/limits.ts'
 import { timeOfAuditEvent } from '../../ports/audit-log.ts'
@@ -16,8 +17,11 @@ export const AUDIT_CHECKS: readonly Check[] = [
   { name: 'audit-retention', group: 'audit log', run: checkRetention },
 ]
 
-async function checkNewest({ vault, keyring: open }: DoctorContext): Promise<Finding> {
+async function checkNewest({ vault, keyring: open, rootKeys }: DoctorContext): Promise<Finding> {
   const [{ tenants, auditLog }, keyring] = [await vault(), await open()]
+  const installed = await tenants.rootKeyCheck()
+  const older = installed !== null && (await precedesCheckpoints(await rootKeys(), installed))
+  const rule = older ? 'left to the service' : 'required'
   const clock = new SystemClock()
   const since = clock.elapsed()
   let count = 0
@@ -31,7 +35,7 @@ async function checkNewest({ vault, keyring: open }: DoctorContext): Promise<Fin
         `the keys of tenant ${id} cannot be unwrapped: see the check tenant-keys`,
       )
     }
-    const flaw = await flawOfNewest({ keyring, store: { auditLog } }, id)
+    const flaw = await flawOfNewest({ clock, keyring, store: { auditLog } }, id, rule)
     if (flaw !== null) {
       return failed(
         `The audit log of tenant ${id} is broken: event ${flaw.number} ${flaw.what}.`,
