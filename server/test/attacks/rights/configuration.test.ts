@@ -218,7 +218,7 @@ describe('the secret of a reactor', () => {
     assert.deepEqual(configuration, { KEY: SECRET_PLACEHOLDER })
   })
 
-  test('can be used by whoever may replace the code: reactor:update with reactor:invoke reads it', async () => {
+  test('is read by a key that may replace and run the code: reactor:update with reactor:invoke', async () => {
     const { manage, id, react, ran } = await reactorStage({ configuration: { KEY: SEALED } })
     const code = 'module.exports = async ({ configuration }) => ({ raw: configuration })'
     const configuration = { KEY: SECRET_PLACEHOLDER }
