@@ -21,13 +21,13 @@ describe('UndiciEgress.tunnel()', () => {
     ['a port that is no number of one', 'private.test', 1.5, 'port'],
   ]
   test('refuses a name that is not an allowed destination, whatever else is allowed', async () => {
-    const asked = egress().tunnel('tenant-a', '127.0.0.1', 443, ['a.example'])
+    const asked = egress().tunnel('tenant-a', '127.0.0.1', 443, ['a.example'], SIGNAL)
     await assert.rejects(asked, { name: 'EgressRefusal', rule: 'unlisted' })
   })
 
   for (const [what, host, port, rule] of refused) {
     test(`refuses ${what} by the rule on ${rule}`, async () => {
-      await assert.rejects(egress().tunnel('tenant-a', host, port, null), {
+      await assert.rejects(egress().tunnel('tenant-a', host, port, null, SIGNAL), {
         name: 'EgressRefusal',
         rule,
       })
@@ -37,7 +37,7 @@ describe('UndiciEgress.tunnel()', () => {
   test('carries what is said, TLS or not, where the operator allows plain http', async () => {
     const destination = await testDestination((socket) => socket.pipe(socket))
     const gateway = egress(`127.0.0.1:${destination.port}`)
-    const tunnel = await gateway.tunnel('tenant-a', '127.0.0.1', destination.port, null)
+    const tunnel = await gateway.tunnel('tenant-a', '127.0.0.1', destination.port, null, SIGNAL)
     tunnel.write('hello')
     assert.equal(String((await once(tunnel, 'data'))[0]), 'hello')
     await gateway.close()
@@ -51,7 +51,7 @@ describe('dialTunnel() to where only https may go', () => {
       certificate: 'destination',
     })
     const tls = connectTls({
-      socket: await dialTunnel(targetOf(destination.port), SETTINGS, false),
+      socket: await dialTunnel(targetOf(destination.port), SETTINGS, false, SIGNAL),
       servername: 'destination.test',
       ca: testAuthority(),
     })
@@ -72,7 +72,7 @@ describe('dialTunnel() to where only https may go', () => {
     test(`ends what begins with ${what}, before a byte of it is sent`, async () => {
       let heard = 0
       const destination = await testDestination((socket) => socket.on('data', () => (heard += 1)))
-      const tunnel = await dialTunnel(targetOf(destination.port), SETTINGS, false)
+      const tunnel = await dialTunnel(targetOf(destination.port), SETTINGS, false, SIGNAL)
       if (writes.length > 1) tunnel.cork()
       for (const it of writes) tunnel.write(Buffer.from(it, 'latin1'))
       process.nextTick(() => tunnel.uncork())
@@ -85,9 +85,12 @@ describe('dialTunnel() to where only https may go', () => {
   test('dials nothing that is not permitted', async () => {
     const settings = { ...SETTINGS, permits: () => false }
     const refused = { name: 'EgressFailure', fault: 'unreachable' }
-    await assert.rejects(dialTunnel(targetOf(9), settings, false), refused)
+    await assert.rejects(dialTunnel(targetOf(9), settings, false, SIGNAL), refused)
   })
 })
+
+/** Of nothing that is given up. */
+const SIGNAL = new AbortController().signal
 
 const SETTINGS: DialSettings = { trust: () => createSecureContext(), permits: () => true }
 

@@ -17,27 +17,32 @@ export function tunnelUrl(host: string, port: number): URL {
 /** Characters of names and addresses; none has another meaning in a URL. */
 const HOST = /^[A-Za-z0-9_.:-]+$/
 
-/** Resolves with a raw connection; the caller speaks its own protocol over it. */
+/** Resolves with a raw connection; the caller speaks its own protocol over it. Rejects with `aborted` once `signal` is aborted. */
 export function dialTunnel(
   target: Target,
   settings: DialSettings,
   plain: boolean,
+  signal: AbortSignal,
 ): Promise<Socket> {
   const { promise, resolve, reject } = Promise.withResolvers<Socket>()
   const asDialled = { ...target, endpoint: { ...target.endpoint, secure: false } }
   const permits: DialSettings['permits'] = (_, address) =>
     settings.permits(target.endpoint, address)
-  const timer = setTimeout(() => giveUp(), EGRESS_TUNNEL_MS_MAX)
+  const abort = (): void => giveUp()
+  const timer = setTimeout(abort, EGRESS_TUNNEL_MS_MAX)
+  signal.addEventListener('abort', abort)
   const giveUp = dial(
     asDialled,
     { ...settings, permits },
     { session: undefined },
     (error, socket) => {
       clearTimeout(timer)
+      signal.removeEventListener('abort', abort)
       if (error !== null) reject(error)
       else resolve(plain ? socket : holdToTls(socket))
     },
   )
+  if (signal.aborted) abort()
   return promise
 }
 
