@@ -459,7 +459,7 @@ export const CONTENT_TYPE_CHARS_MAX = 1_000
 /** An error that a reactor throws, as JSON. Ours. */
 export const REACTOR_ERROR_BYTES_MAX = 64 * KiB
 
-/** Console output of one run of a reactor, if it is collected at all. Ours. */
+/** Console output of one run of a reactor, if it is collected at all; each line takes another 64 bytes. Ours. */
 export const REACTOR_OUTPUT_BYTES_MAX = 64 * KiB
 
 /** A line of it in the log; a longer one continues on another. Ours. */

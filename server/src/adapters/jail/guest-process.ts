@@ -13,7 +13,7 @@ import { Sensitive } from '../../base/sensitive.ts'
 import type { ReactorOutcome, SandboxRun } from '../../ports/reactor-runner.ts'
 import { Broker, type WaysOut } from './broker.ts'
 import { GuestChannel } from './guest-channel.ts'
-import { FRAME, textFrame, type Frame } from './guest/frames.ts'
+import { FRAME, outputCost, textFrame, type Frame } from './guest/frames.ts'
 import type { GuestRun, GuestSetUp } from './guest/messages.ts'
 import { parseThrown } from './parse-thrown.ts'
 import { redactor } from './redact.ts'
@@ -232,7 +232,7 @@ export class GuestProcess {
     }
     if (current === null || number !== current.number) throw new Error('An answer to nothing')
     if (kind === FRAME.output) {
-      current.outputLeft -= payload.length - 4
+      current.outputLeft -= outputCost(text.endsWith('\n') ? text : `${text}\n`)
       if (this.#output === null || current.outputLeft < 0) throw new Error('Unexpected output')
       const { run } = current
       current.redact ??= redactor(handedTo(run))
@@ -279,7 +279,7 @@ export class GuestProcess {
 interface CurrentRun {
   readonly run: SandboxRun
   readonly number: number
-  /** Bytes of output that a conforming guest may still send. */
+  /** The outputCost() that a conforming guest may still cause. */
   outputLeft: number
   /** Created when first needed. */
   redact: ((line: string) => string) | null
