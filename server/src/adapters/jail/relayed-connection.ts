@@ -31,9 +31,10 @@ export class RelayedConnection {
   #reason = ''
   /** Bytes that the guest may still send before it gets more credit. */
   #inward = WINDOW_BYTES
-  /** Bytes that it may still be sent, and bytes that were sent and that it may grant credit for. */
-  #outward = WINDOW_BYTES
+  /** Bytes that were sent to it, of those that have left this process, and that it says it has used. */
+  #sent = 0
   #flushed = 0
+  #used = 0
 
   constructor(guest: ConnectionSender) {
     this.#guest = guest
@@ -96,13 +97,21 @@ export class RelayedConnection {
   /** Passes on bytes from the outside, as far as the guest has room for them. */
   pump(): void {
     const outside = this.#outside
-    while (outside !== null && !this.#closed && this.#outward > 0 && this.#guest.ready()) {
-      const available = Math.min(this.#outward, outside.readableLength)
+    while (outside !== null && !this.#closed && this.#room > 0 && this.#guest.ready()) {
+      const available = Math.min(this.#room, outside.readableLength)
       const chunk: Buffer | null = outside.read(available > 0 ? available : undefined)
       if (chunk === null) return
-      this.#outward -= chunk.length
-      this.#guest.send(FRAME.data, chunk, () => (this.#flushed += chunk.length))
+      this.#sent += chunk.length
+      this.#guest.send(FRAME.data, chunk, () => {
+        this.#flushed += chunk.length
+        this.pump()
+      })
     }
+  }
+
+  /** Bytes that the guest may be sent now. Bytes that have not left this process count, whatever it says. */
+  get #room(): number {
+    return WINDOW_BYTES - (this.#sent - Math.min(this.#used, this.#flushed))
   }
 
   #takeData(content: Buffer): void {
@@ -116,11 +125,9 @@ export class RelayedConnection {
     }
   }
 
-  /** The guest can have used only bytes that have left this process. */
   #takeCredit(amount: number): void {
-    this.#flushed -= amount
-    if (this.#flushed < 0) throw new Error('Credit for bytes that were not sent')
-    this.#outward += amount
+    this.#used += amount
+    if (this.#used > this.#sent) throw new Error('Credit for bytes that were not sent')
     this.pump()
   }
 
