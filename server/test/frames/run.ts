@@ -122,7 +122,7 @@ function randomFrame(roll: Dice): Buffer {
 /** The bytes in pieces of any length. */
 function piecesOf(bytes: Buffer, roll: Dice): Buffer[] {
   const pieces: Buffer[] = []
-  for (let at = 0; at < bytes.length; ) {
+  for (let at = 0; at < bytes.length;) {
     const length = 1 + pick(roll, roll() < 0.5 ? 20 : 100_000)
     pieces.push(bytes.subarray(at, at + length))
     at += length

@@ -60,7 +60,9 @@ export class TunnelLimits {
       throw new EgressLimitReached('Too many connections failed: try again in a minute')
     }
     if (this.#failuresOfHost.left(destination, now) < 1) {
-      throw new EgressLimitReached('Too many connections to this host failed: try again in a minute')
+      throw new EgressLimitReached(
+        'Too many connections to this host failed: try again in a minute',
+      )
     }
     if (this.#dials.left(destination, now) < 1) {
       throw new EgressLimitReached(

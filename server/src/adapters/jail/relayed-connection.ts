@@ -97,7 +97,8 @@ export class RelayedConnection {
   /** Passes on bytes from the outside, as far as the guest has room for them. */
   pump(): void {
     const outside = this.#outside
-    while (outside !== null && !this.#closed && this.#room > 0 && this.#guest.ready()) {
+    if (outside === null) return
+    while (!this.#closed && this.#room > 0 && this.#guest.ready()) {
       const available = Math.min(this.#room, outside.readableLength)
       const chunk: Buffer | null = outside.read(available > 0 ? available : undefined)
       if (chunk === null) return

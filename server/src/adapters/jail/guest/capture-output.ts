@@ -20,10 +20,7 @@ export interface CapturedOutput {
  *
  * Nothing that one run has written may reach the lines of another, which are redacted with other values.
  */
-export function captureOutput(
-  costMax: number,
-  sendLines: (lines: string) => void,
-): CapturedOutput {
+export function captureOutput(costMax: number, sendLines: (lines: string) => void): CapturedOutput {
   /** What the run may still write; 0 while there is none. */
   let left = 0
   const send = (text: string | null): void => {
