@@ -46,6 +46,7 @@ describe('ClientRecords', () => {
       record(22, [1, 0, 0, 0]),
       record(22, []),
       record(22, Buffer.concat([messageOf(HELLO), Buffer.from('more')])),
+      record(24, messageOf(HELLO)),
       record(22, [1, 1, 0, 1, ...Array<number>(100).fill(0)]),
     ]) {
       assert.throws(() => new ClientRecords('a.test').follow(bytes), NOT_TLS)
@@ -68,6 +69,12 @@ describe('ClientRecords', () => {
         assert.throws(() => new ClientRecords('b.test').follow(Buffer.concat(records)), NOT_TLS)
       }),
     )
+  })
+
+  test('refuses a record of an unknown type', () => {
+    const client = new ClientRecords('a.test')
+    client.follow(HELLO)
+    assert.throws(() => client.follow(record(24, [1])), NOT_TLS)
   })
 
   test('refuses another record in the midst of a ClientHello', () => {

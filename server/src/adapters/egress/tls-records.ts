@@ -110,7 +110,7 @@ export class ClientRecords extends TlsRecords {
     if (bytes[0] !== CLIENT_HELLO) throw notTls()
     if (bytes.length < MESSAGE_HEADER_BYTES) return
     const length = MESSAGE_HEADER_BYTES + bytes.readUIntBE(1, 3)
-    if (length > CLIENT_HELLO_BYTES_MAX || bytes.length > length) throw notTls()
+    if (length > CLIENT_HELLO_BYTES_MAX) throw notTls()
     if (bytes.length < length) return
     this.#check(bytes)
     this.#begun = true
