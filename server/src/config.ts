@@ -6,13 +6,12 @@
  * from the table.
  */
 import { LOG_LEVELS, type LogLevel } from './ports/log.ts'
-import { isUnambiguous } from './base/absolute-url.ts'
 import { parseDestination, type Destination } from './base/destination.ts'
 import { nearestOf } from './base/edit-distance.ts'
 import { GUARDED_HEADERS } from './base/guarded-headers.ts'
 import { parseIpBlock, type IpBlock } from './base/ip-address.ts'
 import { isServiceLink } from './base/service-link.ts'
-import { listOf, oneOf, onOrOff, wholeFrom } from './base/setting-values.ts'
+import { listOf, oneOf, onOrOff, parseOrigin, wholeFrom } from './base/setting-values.ts'
 import {
   CALLBACK_PAUSE_MS,
   TOKENIZE_TOKENS_MAX,
@@ -379,13 +378,6 @@ const VARIABLES: readonly string[] = Object.values(SETTINGS).map((it) => it.vari
 /** Converts `SYMBOLON_DATA_DIR` to `data-dir`. */
 export function flagOf(variable: string): string {
   return variable.slice(PREFIX.length).toLowerCase().replaceAll('_', '-')
-}
-
-/** Returns the origin that `text` is the URL of, such as `https://vault.example`. */
-function parseOrigin(text: string): string | undefined {
-  const url = URL.parse(text)
-  if (url === null || !isUnambiguous(text) || !/^https?:$/.test(url.protocol)) return undefined
-  return /^\w+:\/\/[^/?#@]+\/?$/.test(text) ? url.origin : undefined
 }
 
 function isGuarded(name: string): boolean {
