@@ -5,6 +5,7 @@
  * its name without the prefix (`SYMBOLON_DATA_DIR`, `--data-dir`) and overrides it. docs/operate/configuration.md is generated
  * from the table.
  */
+import { isAbsolute } from 'node:path'
 import { LOG_LEVELS, type LogLevel } from './ports/log.ts'
 import { parseDestination, type Destination } from './base/destination.ts'
 import { nearestOf } from './base/edit-distance.ts'
@@ -47,6 +48,7 @@ export interface Config {
   readonly reactorConfiguration: 'required' | 'optional'
   readonly reactorResponseHeaders: readonly string[]
   readonly auditRetentionDays: number
+  readonly auditCheckpointFile: string | null
 }
 
 export interface Setting<Value> {
@@ -291,6 +293,14 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     accepts: 'a whole number of days from 1 to 36500',
     about: 'How long the audit log is kept. It cannot be switched off.',
     parse: wholeFrom(1, 36_500),
+  },
+  auditCheckpointFile: {
+    variable: 'SYMBOLON_AUDIT_CHECKPOINT_FILE',
+    default: '',
+    accepts: 'unset or an absolute path',
+    about:
+      'A file to which every audit checkpoint is appended, for `symbolon audit verify --against`. Keep it on another volume than the database, so that a rollback of the database cannot take it along. If unset, checkpoints are only in the log, at the level `info`. See [audit-log.md](audit-log.md).',
+    parse: (text) => (text === '' ? null : isAbsolute(text) ? text : undefined),
   },
 }
 
