@@ -5,14 +5,14 @@
  * its name without the prefix (`SYMBOLON_DATA_DIR`, `--data-dir`) and overrides it. docs/operate/configuration.md is generated
  * from the table.
  */
+import { isAbsolute } from 'node:path'
 import { LOG_LEVELS, type LogLevel } from './ports/log.ts'
-import { isUnambiguous } from './base/absolute-url.ts'
 import { parseDestination, type Destination } from './base/destination.ts'
 import { nearestOf } from './base/edit-distance.ts'
 import { GUARDED_HEADERS } from './base/guarded-headers.ts'
 import { parseIpBlock, type IpBlock } from './base/ip-address.ts'
 import { isServiceLink } from './base/service-link.ts'
-import { listOf, oneOf, onOrOff, wholeFrom } from './base/setting-values.ts'
+import { listOf, oneOf, onOrOff, parseOrigin, wholeFrom } from './base/setting-values.ts'
 import {
   CALLBACK_PAUSE_MS,
   TOKENIZE_TOKENS_MAX,
@@ -48,6 +48,7 @@ export interface Config {
   readonly reactorConfiguration: 'required' | 'optional'
   readonly reactorResponseHeaders: readonly string[]
   readonly auditRetentionDays: number
+  readonly auditCheckpointFile: string | null
 }
 
 export interface Setting<Value> {
@@ -293,6 +294,14 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     about: 'How long the audit log is kept. It cannot be switched off.',
     parse: wholeFrom(1, 36_500),
   },
+  auditCheckpointFile: {
+    variable: 'SYMBOLON_AUDIT_CHECKPOINT_FILE',
+    default: '',
+    accepts: 'unset or an absolute path',
+    about:
+      'A file to which every audit checkpoint is appended, for `symbolon audit verify --against`. Keep it on another volume than the database, so that a rollback of the database cannot take it along. If unset, checkpoints are only in the log, at the level `info`. See [audit-log.md](audit-log.md).',
+    parse: (text) => (text === '' ? null : isAbsolute(text) ? text : undefined),
+  },
 }
 
 /** A setting with an unusable value. Its message is one sentence for the operator. */
@@ -379,13 +388,6 @@ const VARIABLES: readonly string[] = Object.values(SETTINGS).map((it) => it.vari
 /** Converts `SYMBOLON_DATA_DIR` to `data-dir`. */
 export function flagOf(variable: string): string {
   return variable.slice(PREFIX.length).toLowerCase().replaceAll('_', '-')
-}
-
-/** Returns the origin that `text` is the URL of, such as `https://vault.example`. */
-function parseOrigin(text: string): string | undefined {
-  const url = URL.parse(text)
-  if (url === null || !isUnambiguous(text) || !/^https?:$/.test(url.protocol)) return undefined
-  return /^\w+:\/\/[^/?#@]+\/?$/.test(text) ? url.origin : undefined
 }
 
 function isGuarded(name: string): boolean {

@@ -14,21 +14,24 @@ import {
 import type { AuditLogState } from '../ports/store.ts'
 import type { World } from '../ports/world.ts'
 import { flawOfCheckpoint } from './chain-flaws.ts'
+import type { AnnounceCheckpoint } from './checkpoint-announcer.ts'
 import { flawSinceCheckpoint } from './verification.ts'
 
 /**
  * Returns a function that writes a checkpoint of every audit log that has events after its last one.
  *
- * An audit log for which that fails is skipped, and logged once.
+ * An audit log for which that fails is skipped, and logged once. `announce` gets each checkpoint once it is committed.
  */
 export function auditCheckpointer(
   world: Pick<World, 'clock' | 'keyring' | 'log' | 'store'>,
+  announce?: AnnounceCheckpoint,
 ): () => Promise<void> {
   const reported = new Set<string>()
   return async () => {
     for (const tenantId of await world.store.auditLog.tenantIds('beyond-checkpoint')) {
       try {
-        await writeCheckpoint(world, tenantId)
+        const checkpoint = await writeCheckpoint(world, tenantId)
+        if (checkpoint !== null) await announce?.(tenantId, checkpoint)
         reported.delete(tenantId)
       } catch (error) {
         if (!reported.has(tenantId)) world.log.error('record_unsealed', error, { tenant: tenantId })
@@ -38,21 +41,23 @@ export function auditCheckpointer(
   }
 }
 
-/** Writes a checkpoint of everything that the tenant's audit log holds. Rejects as nextCheckpoint() does. */
+/** Writes a checkpoint of everything that the tenant's audit log holds, and returns it. Rejects as nextCheckpoint() does. */
 export async function writeCheckpoint(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
   tenantId: string,
-): Promise<void> {
+): Promise<AuditCheckpoint | null> {
   // A deleted tenant gets no checkpoint: its keys are gone.
-  if ((await world.store.tenants.find(tenantId)) === null) return
+  if ((await world.store.tenants.find(tenantId)) === null) return null
   const state = await world.store.auditLog.state(tenantId)
-  if (state === null) return
+  if (state === null) return null
   try {
     const checkpoint = await nextCheckpoint(world, tenantId, state, state.removed)
     await world.store.commit(tenantId, [{ kind: 'put-audit-checkpoint', checkpoint }])
+    return checkpoint
   } catch (error) {
     // Old events may have been removed, or the tenant deleted, between two reads: the next attempt follows.
     if (isUnchanged(state, await world.store.auditLog.state(tenantId))) throw error
+    return null
   }
 }
 

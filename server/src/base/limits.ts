@@ -113,6 +113,15 @@ export const AUDIT_CHECKPOINT_MS = 1_000
 /** How far events may follow the checkpoint, by their own times, before that is suspicious. Ours. */
 export const AUDIT_CHECKPOINT_LAG_MS_MAX = 60_000
 
+/** How long a server that stops waits for the file of audit checkpoints, which may be on a network. Ours. */
+export const CHECKPOINT_FILE_MS_MAX = 2_000
+
+/** Checkpoints of a file that are compared with the database at a time. Ours: some 10 MB of memory. */
+export const CHECKPOINT_LINES_AT_ONCE = 20_000
+
+/** Characters of a line of a log that `audit verify --against` looks at; longer ones hold no checkpoint. Ours. */
+export const CHECKPOINT_LINE_CHARS_MAX = 64 * 1024
+
 /** Interval between sweeps for expired audit events. Ours. */
 export const AUDIT_SWEEP_MS = 60 * 60 * 1000
 

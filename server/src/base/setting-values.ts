@@ -1,4 +1,5 @@
 /** Parsers of the values of settings. Each returns undefined for a value that is not accepted. */
+import { isUnambiguous } from './absolute-url.ts'
 
 export function wholeFrom(min: number, max: number): (text: string) => number | undefined {
   return (text) => {
@@ -23,4 +24,11 @@ export function listOf(text: string): string[] {
     .split(',')
     .map((it) => it.trim())
     .filter((it) => it !== '')
+}
+
+/** Returns the origin that `text` is the URL of, such as `https://vault.example`. */
+export function parseOrigin(text: string): string | undefined {
+  const url = URL.parse(text)
+  if (url === null || !isUnambiguous(text) || !/^https?:$/.test(url.protocol)) return undefined
+  return /^\w+:\/\/[^/?#@]+\/?$/.test(text) ? url.origin : undefined
 }

@@ -13,7 +13,18 @@ import {
   type AuditVerdict,
   type UncoveredEvents,
 } from '../audit/verification.ts'
+import {
+  deletedNoteOf,
+  flawOfComparison,
+  isMatch,
+  jsonOfComparison,
+  jsonOfGone,
+  lineOfGone,
+  linesOfComparison,
+  notesOfComparison,
+} from './against-report.ts'
 import { AuditProgress } from './audit-progress.ts'
+import { compareWithFiles, openCheckpointLines } from './checkpoint-lines.ts'
 import type { CommandInput, RunCommand } from './command.ts'
 import { openRootKeys } from './open-root-keys.ts'
 
@@ -21,16 +32,25 @@ import { openRootKeys } from './open-root-keys.ts'
  * `symbolon audit verify`: reads the audit log and verifies its hash chain and checkpoints.
  *
  * Read-only; may run beside the service. With `--resume FILE`, an interrupted run continues where it stopped. Exits with 0 if every
- * tenant's audit log is intact, with 1 if one is not or cannot be read.
+ * tenant's audit log is intact, with 1 if one is not or cannot be read. With `--against FILE...`, also compares the checkpoints in
+ * these files, which are copies of the service's log or of its file of checkpoints.
  */
-export const auditVerify: RunCommand = async ({ flags, out, err }) => {
+export const auditVerify: RunCommand = async ({ flags, words, out, err }) => {
   const config = readConfig(flags)
+  const files = [flags['against'], ...words].filter((it) => it !== undefined)
+  if (flags['against'] === undefined && words.length > 0) {
+    throw new ConfigError(`'${words[0]}' is a file of checkpoints only after --against.`)
+  }
   const json = flags['json'] !== undefined
   const tenant = flags['tenant']
   if (tenant !== undefined && !isUuid(tenant)) {
     throw new ConfigError(`--tenant is '${tenant}', but must be the id of a tenant.`)
   }
-  const opened = await openAuditLog(config)
+  const lines = await openCheckpointLines(files)
+  const opened = await openAuditLog(config).catch(async (error: unknown) => {
+    await lines.close()
+    throw error
+  })
   try {
     const { tenants } = opened
     const installed = await tenants.rootKeyCheck()
@@ -41,34 +61,51 @@ export const auditVerify: RunCommand = async ({ flags, out, err }) => {
     const scope = { rootKey: installed?.id ?? '', tenant }
     const progress = await AuditProgress.open(flags['resume'], scope)
     const deleted = new Set((await tenants.deleted()).map((it) => it.id))
+    const compared =
+      files.length === 0 ? null : await compareWithFiles(world, lines, { tenant, err })
     let intact = true
-    for (const id of tenant === undefined ? await tenantIds(opened) : [tenant]) {
+    for (const it of compared?.tenants.values() ?? []) {
+      intact &&= isMatch(it)
+      if (it.tenant === 'gone') out(json ? jsonOfGone(it) : lineOfGone(it))
+    }
+    const isGone = tenant !== undefined && compared?.tenants.get(tenant)?.tenant === 'gone'
+    for (const id of isGone ? [] : tenant === undefined ? await tenantIds(opened) : [tenant]) {
       if (tenant !== undefined && (await tenants.find(id)) === null) {
         throw new Error(`There is no tenant ${id}`)
       }
+      const against = compared?.tenants.get(id)
       if (deleted.has(id) && (await tenants.find(id)) === null) {
-        out(json ? deletedJsonOf(id) : `tenant ${id}: deleted`)
+        const found = compared === null ? {} : { against: jsonOfComparison(against) }
+        out(json ? deletedJsonOf(id, found) : `tenant ${id}: deleted${deletedNoteOf(against)}`)
         continue
       }
-      const verdict =
+      const read =
         progress.verdictOf(id) ??
         (await verifyAuditLog(world, id, {
           checkpoint: older ? 'left to the service' : 'required',
           resume: progress.at,
           onPoint: reporter(world.clock, progress, err),
         }))
-      if (progress.verdictOf(id) === null) await progress.end(verdict)
+      if (progress.verdictOf(id) === null) await progress.end(read)
+      const verdict = { ...read, flaw: read.flaw ?? flawOfComparison(against) }
       intact &&= verdict.flaw === null
-      if (json) out(jsonOf(verdict))
-      else for (const it of linesOf(verdict, world.clock.now())) out(it)
+      if (json)
+        out(jsonOf(verdict, compared === null ? {} : { against: jsonOfComparison(against) }))
+      else {
+        for (const it of linesOf(verdict, world.clock.now())) out(it)
+        if (compared !== null) for (const it of linesOfComparison(against)) out(it)
+      }
     }
+    if (compared !== null) for (const it of notesOfComparison(compared)) (json ? err : out)(it)
     await progress.finish()
     if (!json) {
-      for (const it of older ? [NOT_UPGRADED, ...NEVER_COVERED] : NEVER_COVERED) out(it)
+      const never = compared === null ? NEVER_COVERED : NEVER_COVERED_COMPARED
+      for (const it of older ? [NOT_UPGRADED, ...never] : never) out(it)
     }
     return intact ? 0 : 1
   } finally {
     await opened.close()
+    await lines.close()
   }
 }
 
@@ -152,16 +189,25 @@ const NEVER_COVERED = [
   'put back as a whole, with its audit log.',
 ]
 
+/** The same, if checkpoints were compared. */
+const NEVER_COVERED_COMPARED = [
+  'Never covered: events of open transactions, which join the audit log when the transaction commits; and a database that was',
+  'put back as a whole, with its audit log, to a time after the newest checkpoint in the files of --against.',
+]
+
 const NOT_UPGRADED =
   'This database was written by an older version and not upgraded: a missing checkpoint is accepted in the first minute of a tenant. Start the service once.'
 
 /** The tenant's keys are gone, so the rest of its audit log that is not deleted yet cannot be verified. */
-function deletedJsonOf(tenantId: string): string {
-  return JSON.stringify({ tenant: tenantId, deleted: true })
+function deletedJsonOf(tenantId: string, found: object): string {
+  return JSON.stringify({ tenant: tenantId, deleted: true, ...found })
 }
 
 /** Renders one line per tenant. */
-function jsonOf({ tenantId, flaw, from, to, sealedAt, uncovered, ...rest }: AuditVerdict): string {
+function jsonOf(
+  { tenantId, flaw, from, to, sealedAt, uncovered, ...rest }: AuditVerdict,
+  found: object,
+): string {
   return JSON.stringify({
     tenant: tenantId,
     intact: flaw === null,
@@ -171,5 +217,6 @@ function jsonOf({ tenantId, flaw, from, to, sealedAt, uncovered, ...rest }: Audi
     sealed_at: sealedAt === null ? null : timeOf(sealedAt),
     not_covered: uncovered,
     broken: flaw === null ? null : { entry: flaw.number, what: flaw.what },
+    ...found,
   })
 }

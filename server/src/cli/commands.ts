@@ -77,8 +77,9 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'audit verify',
     about:
-      'Verify that the audit log is intact, while it serves (--tenant ID, --resume FILE, --json)',
-    flags: { json: 'boolean', tenant: 'string', resume: 'string' },
+      'Verify that the audit log is intact, while it serves (--against FILE..., --tenant ID, --resume FILE, --json)',
+    flags: { against: 'string', json: 'boolean', tenant: 'string', resume: 'string' },
+    takesWords: true,
     load: async () => (await import('./audit-verify.ts')).auditVerify,
   },
   {

@@ -9,7 +9,13 @@ import { processFamilies } from '../adapters/metrics/process-families.ts'
 import { storeFamilies } from '../adapters/metrics/store-families.ts'
 import { createApp } from '../app.ts'
 import { PLANS } from '../base/access.ts'
-import { AUDIT_CHECKPOINT_MS, AUDIT_SWEEP_MS, NOTICES_MS, SHUTDOWN_MS_MAX } from '../base/limits.ts'
+import {
+  AUDIT_CHECKPOINT_MS,
+  AUDIT_SWEEP_MS,
+  CHECKPOINT_FILE_MS_MAX,
+  NOTICES_MS,
+  SHUTDOWN_MS_MAX,
+} from '../base/limits.ts'
 import {
   ignoredVariables,
   readConfig,
@@ -23,8 +29,10 @@ import { auditCheckpointer } from '../audit/checkpoint.ts'
 import { UnreadableValue } from '../base/unreadable-value.ts'
 import { checkAndRepairRootKey } from '../integrity/root-key-check-damage.ts'
 import { sweepAuditLogs } from '../audit/retention.ts'
+import { CheckpointAnnouncer } from '../audit/checkpoint-announcer.ts'
 import type { Log } from '../ports/log.ts'
 import { upgradeAndLog } from './audit-upgrade.ts'
+import { checkCheckpointFile, openCheckpointFile } from './checkpoint-file.ts'
 import type { CommandInput, RunCommand } from './command.ts'
 import { DEFAULT_TENANT_NAME } from './init.ts'
 import { listenAddressOf, metricsAddressesOf } from './listen-addresses.ts'
@@ -48,6 +56,7 @@ import { within } from './within.ts'
 export const serve: RunCommand = async ({ flags, out }) => {
   const config = readConfig(flags)
   await tryBinding(listenAddressOf(config), metricsAddressesOf(config))
+  await checkCheckpointFile(config)
   const gone = config.databaseUrl === null && isDatabaseGone(config.dataDir)
   const stop = stopSignal()
   const meters = config.metricsPort === null ? undefined : new Meters()
@@ -59,6 +68,7 @@ export const serve: RunCommand = async ({ flags, out }) => {
   const { world } = opened
   const closers: (() => Promise<void>)[] = [opened.close]
   try {
+    const checkpointFile = await openCheckpointFile(config)
     await prepareVault(out, config, opened, gone)
     warnOfVariables(world.log, flags)
 
@@ -81,7 +91,12 @@ export const serve: RunCommand = async ({ flags, out }) => {
     if (config.databaseUrl !== null) closers.push(await announceServer(opened))
     closers.push(await takeOrdersIn(config.dataDir, opened, { rotations, logRecoveries }))
     if (meters !== undefined) closers.push((await measure(config, opened, meters)).close)
-    const checkpoint = auditCheckpointer(world)
+    const announcer = new CheckpointAnnouncer(world, checkpointFile)
+    const writeCheckpoints = auditCheckpointer(world, announcer.announce)
+    const checkpoint = async (): Promise<void> => {
+      await writeCheckpoints()
+      void announcer.flush()
+    }
     // Events of the last run should not wait behind those of the first requests. A failure comes again, once a second.
     await checkpoint().catch(() => {})
     const host = config.host
@@ -93,9 +108,16 @@ export const serve: RunCommand = async ({ flags, out }) => {
 
     const sweeper = new Sweeper(world)
     const resumed = rotations.resume()
+    let stopping = false
+    const announced = world.store.tenants
+      .ids()
+      .then((ids) => announcer.announceCurrent(ids, () => !stopping))
+      .catch((error) => world.log.error('audit_checkpoints_not_announced', error))
     const housekeeping = [
       every(AUDIT_CHECKPOINT_MS, checkpoint),
-      every(AUDIT_SWEEP_MS, () => sweepAuditLogs(world, config.auditRetentionDays)),
+      every(AUDIT_SWEEP_MS, () =>
+        sweepAuditLogs(world, config.auditRetentionDays, announcer.announce),
+      ),
       every(NOTICES_MS, logRecoveries),
     ]
 
@@ -104,12 +126,14 @@ export const serve: RunCommand = async ({ flags, out }) => {
     const reason = await stop.asked
     if (reason.error !== undefined) world.log.error('store_failed', reason.error)
     world.log.info('stopping', { reason: reason.why })
+    stopping = true
     for (const it of housekeeping) it.stop()
     await Promise.all([within(SHUTDOWN_MS_MAX, app.close()), jobs.stop()])
-    await Promise.all([sweeper.stop(), rotations.stop(), resumed])
+    await Promise.all([sweeper.stop(), rotations.stop(), resumed, announced])
     // The last events should not have to wait for the next start to be covered by a checkpoint.
     const logFailure = (error: unknown): void => world.log.error('record_unsealed', error)
     if (reason.status === 0) await checkpoint().catch(logFailure)
+    await within(CHECKPOINT_FILE_MS_MAX, announcer.flush())
     return reason.status
   } finally {
     await closeAll(closers.toReversed(), world.log)

@@ -25,6 +25,8 @@ const PROGRAM = fileURLToPath(new URL('../../bin/symbolon.cjs', import.meta.url)
 /** No test in this file changes it. */
 const { variables } = await stoppedVault({ after })
 
+const elsewhere = temporaryFolder({ after })
+
 /** Settings with which a check warns or fails, the remedy that it must return, and the settings after the remedy. */
 const SETTINGS: [
   name: string,
@@ -103,6 +105,20 @@ const SETTINGS: [
     { SYMBOLON_EGRESS_ALLOW: '169.254.0.0/16' },
     /do not contain 169\.254\.169\.254/,
     { SYMBOLON_EGRESS_ALLOW: '10.1.0.0/16' },
+  ],
+  [
+    'audit-checkpoint-file',
+    'failed',
+    { SYMBOLON_AUDIT_CHECKPOINT_FILE: join(variables['SYMBOLON_DATA_DIR']!, 'checkpoints') },
+    /another volume/,
+    { SYMBOLON_AUDIT_CHECKPOINT_FILE: join(elsewhere, 'checkpoints') },
+  ],
+  [
+    'audit-checkpoint-file',
+    'failed',
+    { SYMBOLON_AUDIT_CHECKPOINT_FILE: elsewhere },
+    /a file that the service can append to/,
+    { SYMBOLON_AUDIT_CHECKPOINT_FILE: join(elsewhere, 'checkpoints') },
   ],
   [
     'service',

@@ -3,22 +3,42 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { FileKeyProvider } from '../../src/adapters/local-keyring/file-key-provider.ts'
 import { eventsOfRow } from '../../src/adapters/sqlite/earlier-events.ts'
+import type { AuditCheckpoint, ChainPosition } from '../../src/ports/audit-log.ts'
+import { packCheckpoint } from '../../src/ports/packed-checkpoint.ts'
 
 /** Deletes every event but the first, of every tenant, and the checkpoints. */
 export function keepFirstEvent(folder: string): void {
+  keepEvents(folder, 1, () => null)
+}
+
+/** Deletes every event after the first `count`, of every tenant, and stores the checkpoint that `checkpoint` returns. */
+export function keepEvents(
+  folder: string,
+  count: number,
+  checkpoint: (last: ChainPosition) => AuditCheckpoint | null,
+): void {
   edit(folder, (db) => {
     for (const { tenant } of db.prepare('SELECT tenant FROM record_heads').all()) {
-      const row = db.prepare('SELECT * FROM record WHERE tenant = ? ORDER BY number LIMIT 1')
-      const [first] = eventsOfRow(row.get(tenant!)!)
-      const { number, listed, hash, entry } = first!
+      const rows = db.prepare('SELECT * FROM record WHERE tenant = ? ORDER BY number').all(tenant!)
+      const kept = rows.flatMap((it) => eventsOfRow(it)).slice(0, count)
       db.prepare('DELETE FROM record WHERE tenant = ?').run(tenant!)
-      db.prepare(
+      const insert = db.prepare(
         'INSERT INTO record (tenant, number, listed, entry, hash) VALUES (?, ?, ?, ?, ?)',
-      ).run(tenant!, number, listed, entry, hash)
+      )
+      for (const it of kept) insert.run(tenant!, it.number, it.listed, it.entry, it.hash)
+      const last = kept.at(-1)!
+      const sealed = checkpoint(last)
       db.prepare(
-        `UPDATE record_heads SET number = ?, listed = ?, hash = ?, sealed_number = 0, seal = NULL
+        `UPDATE record_heads SET number = ?, listed = ?, hash = ?, sealed_number = ?, seal = ?
          WHERE tenant = ?`,
-      ).run(number, listed, hash, tenant!)
+      ).run(
+        last.number,
+        last.listed,
+        last.hash,
+        sealed?.last.number ?? 0,
+        sealed === null ? null : packCheckpoint(sealed),
+        tenant!,
+      )
     }
   })
 }

@@ -8,6 +8,7 @@ const AT_HOME: Readonly<Record<string, string>> = {
   'src/adapters/': 'rows are named as their columns are',
   'src/cli/print-key.ts': 'its output is part of the interface',
   'src/cli/audit-verify.ts': 'its output is part of the interface',
+  'src/cli/against-report.ts': 'its output is part of the interface',
   'src/cli/callbacks.ts': 'it reads what the service answers',
   'src/base/service-error.ts': 'refusal codes are part of the interface',
   'src/expressions/expression-error.ts': 'error codes are part of the interface',

@@ -1,9 +1,11 @@
+import { existsSync } from 'node:fs'
 import { isDamage } from '../../adapters/sqlite/unusable-database.ts'
 import { SystemClock } from '../../adapters/system/system-clock.ts'
 import { precedesCheckpoints } from '../../access/root-key-check.ts'
 import { flawOfNewest } from '../../audit/verification.ts'
 import { AUDIT_CHECKPOINT_LAG_MS_MAX, AUDIT_SWEEP_MS } from '../../base/limits.ts'
 import { timeOfAuditEvent } from '../../ports/audit-log.ts'
+import { flawOfCheckpointFile } from '../checkpoint-file.ts'
 import { CheckSkipped, failed, ok, warning, type Check, type Finding } from './check.ts'
 import type { DoctorContext } from './context.ts'
 
@@ -15,6 +17,12 @@ export const AUDIT_CHECKS: readonly Check[] = [
   { name: 'audit-chain', group: 'audit log', run: checkNewest },
   { name: 'audit-checkpoints', group: 'audit log', run: checkCheckpoints },
   { name: 'audit-retention', group: 'audit log', run: checkRetention },
+  {
+    name: 'audit-checkpoint-file',
+    group: 'audit log',
+    applies: (config) => config.auditCheckpointFile !== null,
+    run: checkCheckpointFile,
+  },
 ]
 
 async function checkNewest({ vault, keyring: open, rootKeys }: DoctorContext): Promise<Finding> {
@@ -95,6 +103,23 @@ async function checkRetention({
     service.running
       ? `Run symbolon audit verify --tenant ${late[0]}: broken events are not removed (record_not_swept in the service log).`
       : 'Start the service (symbolon serve), which removes them.',
+  )
+}
+
+async function checkCheckpointFile({ config, service }: DoctorContext): Promise<Finding> {
+  const file = config.auditCheckpointFile!
+  const flaw = await flawOfCheckpointFile(config, file, { create: false })
+  if (flaw !== null) {
+    return failed(
+      `Checkpoints cannot be appended to ${file}, which ${flaw}.`,
+      'Name a file that the service can append to, on another volume than the database (SYMBOLON_AUDIT_CHECKPOINT_FILE), and restart the service.',
+    )
+  }
+  if (existsSync(file)) return ok(`Checkpoints are appended to ${file}.`)
+  if (!service.running) return ok(`The next start creates ${file}.`)
+  return warning(
+    `${file} does not exist, although a service is running: it was moved or removed since the last checkpoint, or the service has another setting.`,
+    'Start the service with the same SYMBOLON_AUDIT_CHECKPOINT_FILE; its next checkpoint creates the file.',
   )
 }
 
