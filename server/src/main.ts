@@ -4,11 +4,13 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 import type { Command, CommandInput } from './cli/command.ts'
 import { COMMANDS } from './cli/commands.ts'
+import { keepMemoryOutOfCoreDumps } from './cli/core-dumps.ts'
 import { helpOf, helpOfCommand } from './cli/help.ts'
 import { version } from './cli/version.ts'
 import { nearestOf } from './base/edit-distance.ts'
 import { ConfigError, flagOf, SettingError, SETTINGS, type Flags } from './config.ts'
 
+keepMemoryOutOfCoreDumps()
 // Exits even if a client still holds a connection: `stop` promises that the process ends.
 process.exit(await main(process.argv.slice(2)))
 

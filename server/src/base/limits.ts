@@ -396,6 +396,24 @@ export const EGRESS_CONNECT_MS_MAX = 3_000
 /** How long it may take to open a tunnel. Ours. */
 export const EGRESS_TUNNEL_MS_MAX = 10_000
 
+/** Tunnels of one owner (see Egress.vet) and of all that are open, or being opened. Ours. */
+export const EGRESS_TUNNELS_OF_ONE_MAX = 256
+export const EGRESS_TUNNELS_MAX = 1_024
+
+/** Tunnels that one owner may open to one host: at once, and each second after that. Ours. */
+export const EGRESS_DIALS_AT_ONCE = 1_000
+export const EGRESS_DIALS_PER_S = 200
+
+/**
+ * Tunnels that fail, or are given up before they are open: of one owner to one host and to all, each of them at once and then per
+ * minute. More would make a port scanner. Ours.
+ */
+export const EGRESS_FAILED_DIALS_OF_HOST = 30
+export const EGRESS_FAILED_DIALS = 300
+
+/** Hosts whose dials are counted; the one that was dialled least recently is forgotten. Ours. */
+export const EGRESS_DIALLED_HOSTS_MAX = 10_000
+
 /** Connections of one owner (see Egress.vet) to one destination, and requests that wait for one of them. Ours. */
 export const EGRESS_CONNECTIONS_MAX = 64
 export const EGRESS_WAITING_MAX = 256
@@ -450,7 +468,7 @@ export const CONTENT_TYPE_CHARS_MAX = 1_000
 /** An error that a reactor throws, as JSON. Ours. */
 export const REACTOR_ERROR_BYTES_MAX = 64 * KiB
 
-/** Console output of one run of a reactor, if it is collected at all. Ours. */
+/** Console output of one run of a reactor, if it is collected at all; each line takes another 64 bytes. Ours. */
 export const REACTOR_OUTPUT_BYTES_MAX = 64 * KiB
 
 /** A line of it in the log; a longer one continues on another. Ours. */
@@ -460,10 +478,14 @@ export const REACTOR_LOG_LINE_CHARS_MAX = 4 * KiB
 export const REACTOR_STDERR_BYTES_MAX = 64 * KiB
 
 /**
- * Bytes that a process may leave unread before it is ended: its input, and a window for each of its connections, with room to spare.
- * Ours.
+ * Bytes that a process may leave unread before nothing more is read from it or sent to it: a window for each of its connections, with
+ * room to spare; and how long that may last before it is ended. Ours.
  */
-export const REACTOR_UNREAD_BYTES_MAX = 16 * MiB
+export const REACTOR_UNREAD_BYTES_MAX = 4 * MiB
+export const REACTOR_STALL_MS_MAX = 10_000
+
+/** Messages of one process that are handled in a second, on average; it is read more slowly if it sends more. Ours. */
+export const REACTOR_FRAMES_PER_S = 20_000
 
 /** JavaScript objects of one reactor, in MiB. Ours. */
 export const REACTOR_HEAP_MIB = 192

@@ -35,8 +35,8 @@ export async function openRunner(settings: RunnerSettings): Promise<JailRunner> 
     wallsTestMsMax,
     output: logs ? (run, text) => logOutput(log, run, text) : null,
     waysOut: {
-      toHost: ({ tenantId, destinations }, host, port) =>
-        egress.tunnel(tenantId, host, port, destinations),
+      toHost: ({ tenantId, destinations }, host, port, signal) =>
+        egress.tunnel(tenantId, host, port, destinations, signal),
       toService: async ({ tenantId, destinations }) => {
         const connection = connect({ tenantId, destinations })
         if (connection === null) throw new Error('The service does not serve yet')

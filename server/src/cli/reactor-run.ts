@@ -50,7 +50,8 @@ export const reactorRun: RunCommand = async ({ flags, words, out, err }) => {
     redacts: false,
     measured: (_, it) => (took = it),
     waysOut: {
-      toHost: (whose, host, port) => egress.tunnel(whose.tenantId, host, port, null),
+      toHost: (whose, host, port, signal) =>
+        egress.tunnel(whose.tenantId, host, port, null, signal),
       toService: () => Promise.reject(new Error('There is no vault here')),
     },
   })

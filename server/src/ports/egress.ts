@@ -24,14 +24,17 @@ export interface Egress {
 
   /**
    * Opens a connection to `port` of `host` for bytes that are not inspected, by the rules of `vet` for an https URL and with
-   * `allowedDestinations`. It must begin with a TLS handshake, unless the destination may be plain http. Rejects as `vet`
-   * does, and with EgressFailure if there is no connection.
+   * `allowedDestinations`. It must begin with a TLS handshake, unless the destination may be plain http.
+   *
+   * Rejects as `vet` does, with EgressLimitReached, and with EgressFailure if there is no connection: soon after `signal` is
+   * aborted, as `aborted`.
    */
   tunnel(
     owner: string,
     host: string,
     port: number,
     allowedDestinations: readonly string[] | null,
+    signal: AbortSignal,
   ): Promise<Duplex>
 
   /** Aborts calls in progress and closes every connection. */
@@ -100,6 +103,11 @@ export class EgressRefusal extends Error {
     super(`Refused by the rule on ${rule}`)
     this.rule = rule
   }
+}
+
+/** A tunnel would be one too many. The message, which is for the code that asked, says which limit it is. */
+export class EgressLimitReached extends Error {
+  override readonly name = 'EgressLimitReached'
 }
 
 export type EgressFault =

@@ -38,7 +38,7 @@ const runner = await JailRunner.open({
   authorities: [],
   wallsTestMsMax: TIMEOUT_MS,
   waysOut: {
-    toHost: ({ tenantId }, host, port) => egress.tunnel(tenantId, host, port, null),
+    toHost: ({ tenantId }, host, port, signal) => egress.tunnel(tenantId, host, port, null, signal),
     toService: () => Promise.reject(new Error('There is no service')),
   },
 })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { openSync, rmSync, truncateSync } from 'node:fs'
+import { openSync, readFileSync, rmSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
@@ -90,6 +90,14 @@ test('a root key file without a name is refused, and not taken for the one besid
   const { status, err } = await runSymbolon(['serve'], variables)
   assert.equal(status, 1)
   assert.equal(err, "symbolon serve: SYMBOLON_ROOT_KEY_FILE is ' ', but must be a path.\n")
+})
+
+test('a core dump of the service, or of a process that it starts, has none of its memory', async (t) => {
+  const vault = await startVault(temporaryFolder(t))
+  t.after(() => vault.stop())
+  // Processes inherit it.
+  const filter = readFileSync(`/proc/${vault.pid}/coredump_filter`, 'utf8')
+  assert.equal(Number.parseInt(filter, 16), 0)
 })
 
 test('what cannot be printed is reported, by init as a failure', async (t) => {

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import type { Duplex } from 'node:stream'
 import { describe, test } from 'node:test'
 import { connect as connectTls, createSecureContext } from 'node:tls'
+import { clientHello } from '../../../test/kit/client-hello.ts'
 import { testAuthority, testDestination } from '../../../test/kit/test-destination.ts'
 import { parseDestination } from '../../base/destination.ts'
 import type { DialSettings, Target } from './dial.ts'
@@ -21,13 +23,13 @@ describe('UndiciEgress.tunnel()', () => {
     ['a port that is no number of one', 'private.test', 1.5, 'port'],
   ]
   test('refuses a name that is not an allowed destination, whatever else is allowed', async () => {
-    const asked = egress().tunnel('tenant-a', '127.0.0.1', 443, ['a.example'])
+    const asked = egress().tunnel('tenant-a', '127.0.0.1', 443, ['a.example'], SIGNAL)
     await assert.rejects(asked, { name: 'EgressRefusal', rule: 'unlisted' })
   })
 
   for (const [what, host, port, rule] of refused) {
     test(`refuses ${what} by the rule on ${rule}`, async () => {
-      await assert.rejects(egress().tunnel('tenant-a', host, port, null), {
+      await assert.rejects(egress().tunnel('tenant-a', host, port, null, SIGNAL), {
         name: 'EgressRefusal',
         rule,
       })
@@ -37,7 +39,7 @@ describe('UndiciEgress.tunnel()', () => {
   test('carries what is said, TLS or not, where the operator allows plain http', async () => {
     const destination = await testDestination((socket) => socket.pipe(socket))
     const gateway = egress(`127.0.0.1:${destination.port}`)
-    const tunnel = await gateway.tunnel('tenant-a', '127.0.0.1', destination.port, null)
+    const tunnel = await gateway.tunnel('tenant-a', '127.0.0.1', destination.port, null, SIGNAL)
     tunnel.write('hello')
     assert.equal(String((await once(tunnel, 'data'))[0]), 'hello')
     await gateway.close()
@@ -51,7 +53,7 @@ describe('dialTunnel() to where only https may go', () => {
       certificate: 'destination',
     })
     const tls = connectTls({
-      socket: await dialTunnel(targetOf(destination.port), SETTINGS, false),
+      socket: await dialTunnel(targetOf(destination.port), SETTINGS, false, SIGNAL),
       servername: 'destination.test',
       ca: testAuthority(),
     })
@@ -63,7 +65,7 @@ describe('dialTunnel() to where only https may go', () => {
   const others: [what: string, ...writes: string[]][] = [
     ['another protocol', 'GET / HTTP/1.1'],
     ['the first byte of one, and another protocol', '\x16\r\nEHLO example.com\r\n'],
-    ['less than tells', '\x16\x03'],
+    ['less than a whole handshake', '\x16\x03\x01\x00\x05\x01'],
     ['a record that is too long', '\x16\x03\x01\x40\x01\x01'],
     ['another message', '\x16\x03\x01\x00\x05\x02'],
     ['another protocol, in several writes at once', 'GET / ', 'HTTP/1.1'],
@@ -72,22 +74,76 @@ describe('dialTunnel() to where only https may go', () => {
     test(`ends what begins with ${what}, before a byte of it is sent`, async () => {
       let heard = 0
       const destination = await testDestination((socket) => socket.on('data', () => (heard += 1)))
-      const tunnel = await dialTunnel(targetOf(destination.port), SETTINGS, false)
+      const tunnel = await dialTunnel(targetOf(destination.port), SETTINGS, false, SIGNAL)
       if (writes.length > 1) tunnel.cork()
       for (const it of writes) tunnel.write(Buffer.from(it, 'latin1'))
       process.nextTick(() => tunnel.uncork())
+      tunnel.end()
       await assert.rejects(once(tunnel, 'close'), { name: 'EgressFailure', fault: 'tls' })
       await destination.close()
       assert.equal(heard, 0)
     })
   }
 
+  test('ends what goes on with another protocol, and does not send that', async () => {
+    const { tunnel, heard, close } = await tunnelTo()
+    const hello = await clientHello('destination.test')
+    tunnel.write(hello)
+    tunnel.write(Buffer.from('EHLO example.com\r\n'))
+    await assert.rejects(once(tunnel, 'close'), { name: 'EgressFailure', fault: 'tls' })
+    await close()
+    assert.ok([0, hello.length].includes(heard()), `${heard()} bytes`)
+  })
+
+  test('ends what gets no TLS as an answer, before a byte of it is heard', async () => {
+    const { tunnel, close } = await tunnelTo((socket) => socket.end('220 mail.example ESMTP\r\n'))
+    let bytes = 0
+    tunnel.on('data', (it: Buffer) => (bytes += it.length))
+    tunnel.write(await clientHello('destination.test'))
+    await assert.rejects(once(tunnel, 'close'), { name: 'EgressFailure', fault: 'tls' })
+    await close()
+    assert.equal(bytes, 0)
+  })
+
+  test('lets pass a handshake that comes byte by byte, and only once it is whole', async () => {
+    const { tunnel, heard, close } = await tunnelTo()
+    const hello = await clientHello('Destination.TEST')
+    for (const it of hello.subarray(0, -1)) tunnel.write(Buffer.from([it]))
+    for (let n = 0; n < 20; n++) await new Promise((resolve) => void setImmediate(resolve))
+    assert.equal(heard(), 0)
+    tunnel.write(hello.subarray(-1))
+    while (heard() < hello.length) await new Promise((resolve) => void setImmediate(resolve))
+    tunnel.destroy()
+    await close()
+  })
+
+  for (const name of ['other.test', 'destination.test.other.test', 'xdestination.test']) {
+    test(`ends a handshake for ${name}, before a byte of it is sent`, async () => {
+      const { tunnel, heard, close } = await tunnelTo()
+      tunnel.write(await clientHello(name))
+      await assert.rejects(once(tunnel, 'close'), { name: 'EgressFailure', fault: 'tls' })
+      await close()
+      assert.equal(heard(), 0)
+    })
+  }
+
+  test('is closed when its socket is, and not before', async () => {
+    const { tunnel, destination, close } = await tunnelTo()
+    tunnel.destroy()
+    await once(tunnel, 'close')
+    while (destination.open() > 0) await new Promise((resolve) => void setImmediate(resolve))
+    await close()
+  })
+
   test('dials nothing that is not permitted', async () => {
     const settings = { ...SETTINGS, permits: () => false }
     const refused = { name: 'EgressFailure', fault: 'unreachable' }
-    await assert.rejects(dialTunnel(targetOf(9), settings, false), refused)
+    await assert.rejects(dialTunnel(targetOf(9), settings, false, SIGNAL), refused)
   })
 })
+
+/** Of nothing that is given up. */
+const SIGNAL = new AbortController().signal
 
 const SETTINGS: DialSettings = { trust: () => createSecureContext(), permits: () => true }
 
@@ -100,6 +156,17 @@ test('tunnelUrl() writes addresses of both versions as a URL has them', () => {
   assert.equal(tunnelUrl('::1', 8443).host, '[::1]:8443')
   assert.equal(tunnelUrl('10.0.0.1', 443).hostname, '10.0.0.1')
 })
+
+/** A tunnel to a destination that counts the bytes it gets, and answers as `answer` does. */
+async function tunnelTo(answer: (socket: Duplex) => unknown = () => {}) {
+  let bytes = 0
+  const destination = await testDestination((socket) => {
+    socket.on('data', (it: Buffer) => (bytes += it.length))
+    answer(socket)
+  })
+  const tunnel = await dialTunnel(targetOf(destination.port), SETTINGS, false, SIGNAL)
+  return { tunnel, destination, heard: () => bytes, close: () => destination.close() }
+}
 
 /** Returns an egress gateway for which `private.test` resolves to this machine. */
 function egress(...allowed: string[]): UndiciEgress {

@@ -68,6 +68,7 @@ import type { Pool, PoolHistory } from './pool.ts'
 import { ReuseHistory } from './reuse-history.ts'
 import { Timekeeper } from './timekeeper.ts'
 import { createTrust } from './trust.ts'
+import { TunnelLimits } from './tunnel-limits.ts'
 import { dialTunnel, tunnelUrl } from './tunnel.ts'
 import { UndiciCall } from './undici-call.ts'
 import { wayOf } from './way-of.ts'
@@ -94,6 +95,7 @@ export class UndiciEgress implements Egress {
   /** The most recently used pool. */
   #usedLast: Pool | null = null
   readonly #tunnels = new Set<Duplex>()
+  readonly #tunnelLimits = new TunnelLimits(() => this.#timekeeper.now())
   #trust: SecureContext | null = null
   #closed = false
 
@@ -144,18 +146,32 @@ export class UndiciEgress implements Egress {
     host: string,
     port: number,
     allowedDestinations: readonly string[] | null,
+    signal: AbortSignal,
   ): Promise<Duplex> {
     const endpoint = endpointOf(tunnelUrl(host, port))
-    const { addresses, texts } = await this.#addressesOf(owner, endpoint, allowedDestinations)
-    this.#rule.judge(endpoint, addresses)
-    const target = { endpoint: endpoint, addresses: texts }
-    const plain = texts.every((it) => {
-      return this.#rule.permits({ ...endpoint, secure: false }, it)
-    })
-    const socket = await dialTunnel(target, this.#dialling, plain)
-    this.#tunnels.add(socket.once('close', () => this.#tunnels.delete(socket)))
-    if (this.#closed) socket.destroy()
-    return socket
+    const lease = this.#tunnelLimits.acquire(owner, endpoint.host)
+    try {
+      const answer = this.#addressesOf(owner, endpoint, allowedDestinations)
+      const { addresses, texts } = await unlessAborted(answer, signal)
+      this.#rule.judge(endpoint, addresses)
+      const target = { endpoint: endpoint, addresses: texts }
+      const plain = texts.every((it) => {
+        return this.#rule.permits({ ...endpoint, secure: false }, it)
+      })
+      const socket = await dialTunnel(target, this.#dialling, plain, signal)
+      this.#tunnels.add(socket)
+      socket.once('close', () => {
+        this.#tunnels.delete(socket)
+        lease.release()
+      })
+      if (this.#closed) socket.destroy()
+      return socket
+    } catch (error) {
+      // What is refused was not dialled.
+      if (!(error instanceof EgressRefusal)) lease.noteFailure()
+      lease.release()
+      throw error
+    }
   }
 
   async close(): Promise<void> {
@@ -243,6 +259,22 @@ const EMPTY_QUERY = /^[^?#]*\?(?:#|$)/
 
 function literalAnswer(host: string, literal: IpAddress): NameAnswer {
   return { addresses: [addressKnownAs(host, literal)], texts: [host], key: host }
+}
+
+/** Resolves as `promise` does, or rejects with EgressFailure (`aborted`) as soon as `signal` is aborted. */
+async function unlessAborted<Value>(
+  promise: Value | Promise<Value>,
+  signal: AbortSignal,
+): Promise<Value> {
+  const aborted = Promise.withResolvers<never>()
+  const abort = (): void => aborted.reject(new EgressFailure('aborted'))
+  if (signal.aborted) abort()
+  signal.addEventListener('abort', abort)
+  try {
+    return await Promise.race([aborted.promise, promise])
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
 }
 
 const TICK_CLOCK: TickClock = {

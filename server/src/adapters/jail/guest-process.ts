@@ -7,14 +7,13 @@ import {
   REACTOR_HEAP_MIB,
   REACTOR_LEFTOVER_CHARS_MAX,
   REACTOR_OUTPUT_BYTES_MAX,
-  REACTOR_RESULT_BYTES_MAX,
   REACTOR_STDERR_BYTES_MAX,
-  REACTOR_UNREAD_BYTES_MAX,
 } from '../../base/limits.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { ReactorOutcome, SandboxRun } from '../../ports/reactor-runner.ts'
 import { Broker, type WaysOut } from './broker.ts'
-import { FRAME, FrameReader, textFrame, type Frame } from './guest/frames.ts'
+import { GuestChannel } from './guest-channel.ts'
+import { FRAME, outputCost, textFrame, type Frame } from './guest/frames.ts'
 import type { GuestRun, GuestSetUp } from './guest/messages.ts'
 import { parseThrown } from './parse-thrown.ts'
 import { redactor } from './redact.ts'
@@ -51,8 +50,7 @@ export class GuestProcess {
   /** Resolves when the guest's process id is known. */
   readonly #guest: Promise<void>
   #id: number | null = null
-  readonly #channel: Duplex
-  readonly #reader = new FrameReader(REACTOR_RESULT_BYTES_MAX + 4)
+  readonly #channel: GuestChannel
   #complaint = ''
   #begun: { resolve: () => void; reject: (error: Error) => void } | null
   readonly #broker: Broker
@@ -78,13 +76,16 @@ export class GuestProcess {
     this.ready = Promise.all([promise, this.#guest]).then(ignore)
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
     this.ended = ended
-    this.#channel = this.#child.stdio[CHANNEL] as Duplex
-    this.#channel.on('data', (chunk: Buffer) => this.#read(chunk)).on('error', ignore)
+    this.#channel = new GuestChannel(this.#child.stdio[CHANNEL] as Duplex, {
+      frame: (it) => this.#take(it),
+      fault: () => this.kill(),
+      drained: () => this.#broker.resume(),
+    })
     this.#output = output
     this.#redacts = redacts
     this.#hide = hide
-    this.#broker = new Broker(waysOut, (it) => this.#relay(it))
-    this.#channel.write(textFrame(FRAME.setUp, JSON.stringify(setUp)))
+    this.#broker = new Broker(waysOut, this.#channel)
+    this.#channel.sendInput(textFrame(FRAME.setUp, JSON.stringify(setUp)))
     this.#listenToErrors(this.#child.stderr!)
     this.#child.once('error', (error) => {
       this.#end(error)
@@ -152,7 +153,7 @@ export class GuestProcess {
     if (number === 1) frames.unshift(textFrame(FRAME.code, run.code))
     if (this.#gone) return { kind: 'died' }
     const deadline = setTimeout(() => this.kill('timed-out'), run.timeoutMs)
-    this.#channel.write(Buffer.concat(frames))
+    this.#channel.sendInput(Buffer.concat(frames))
     const outcome = await promise
     clearTimeout(deadline)
     return outcome
@@ -174,7 +175,7 @@ export class GuestProcess {
     this.#settle({ kind: this.#killedFor ?? 'died' })
     this.#leave(ENDED)
     this.#gone = true
-    this.#channel.destroy()
+    this.#channel.close()
   }
 
   /** Private (unshared) resident memory in bytes; 0 once the process has ended. */
@@ -208,20 +209,6 @@ export class GuestProcess {
     else if (parentOf(id) === this.#child.pid) signalIfThere(id, signal)
   }
 
-  /** A guest that does not read what it asks for would fill the service's memory. */
-  #relay(frame: Buffer): void {
-    this.#channel.write(frame)
-    if (this.#channel.writableLength > REACTOR_UNREAD_BYTES_MAX) this.kill()
-  }
-
-  #read(chunk: Buffer): void {
-    try {
-      for (const it of this.#reader.push(chunk)) this.#take(it)
-    } catch {
-      this.kill()
-    }
-  }
-
   /** Handles a frame; throws when it breaks the protocol. */
   #take(it: Frame): void {
     const { kind, payload } = it
@@ -245,7 +232,7 @@ export class GuestProcess {
     }
     if (current === null || number !== current.number) throw new Error('An answer to nothing')
     if (kind === FRAME.output) {
-      current.outputLeft -= payload.length - 4
+      current.outputLeft -= outputCost(text.endsWith('\n') ? text : `${text}\n`)
       if (this.#output === null || current.outputLeft < 0) throw new Error('Unexpected output')
       const { run } = current
       current.redact ??= redactor(handedTo(run))
@@ -277,7 +264,7 @@ export class GuestProcess {
     const memory = exhausted && /heap|memory/i.test(this.#complaint)
     this.#settle({ kind: this.#killedFor ?? (memory ? 'out-of-memory' : 'died') })
     this.#leave(ENDED)
-    this.#channel.destroy()
+    this.#channel.close()
   }
 
   /** Keeps the start of stderr; when the guest writes more, closes the pipe. */
@@ -292,7 +279,7 @@ export class GuestProcess {
 interface CurrentRun {
   readonly run: SandboxRun
   readonly number: number
-  /** Bytes of output that a conforming guest may still send. */
+  /** The outputCost() that a conforming guest may still cause. */
   outputLeft: number
   /** Created when first needed. */
   redact: ((line: string) => string) | null

@@ -104,6 +104,17 @@ describe('a guest', () => {
     assert.equal(resultOf(await run('return req.bt')), null)
   })
 
+  test('opens no more connections than it may have at once, and the others after them', async () => {
+    asked.length = 0
+    const outcome = await run(
+      `const all = Array.from({ length: 50 }, (_, n) => n)
+      const tell = async (n) => (await (await fetch('http://destination.test/' + n)).json()).line
+      return await Promise.all(all.map(tell))`,
+    )
+    const lines = Array.from({ length: 50 }, (_, n) => `GET /${n} HTTP/1.1`)
+    assert.deepEqual(resultOf(outcome), lines)
+  })
+
   test('leaves no connection open when its run is over', async () => {
     await run(`await fetch('https://destination.test/'); return 1`)
     while (secure.open() > 0) await new Promise((resolve) => void setImmediate(resolve))

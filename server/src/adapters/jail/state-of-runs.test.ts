@@ -4,6 +4,7 @@ import { after, describe, test } from 'node:test'
 import { REACTOR_OUTPUT_BYTES_MAX } from '../../base/limits.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import { JailRunner } from './jail-runner.ts'
+import { OUTPUT_LINE_BYTES } from './guest/frames.ts'
 import { NO_WAY } from './no-way.ts'
 
 /** Longer than any run here takes on the slowest machine. */
@@ -135,7 +136,7 @@ describe('output of a run', () => {
   })
 
   test('is measured as text, so that bytes which are no UTF-8 neither end the run nor exceed the limit', async () => {
-    const fit = Math.floor((REACTOR_OUTPUT_BYTES_MAX - 1) / 3)
+    const fit = Math.floor((REACTOR_OUTPUT_BYTES_MAX - OUTPUT_LINE_BYTES - 1) / 3)
     const react = reactorOf(`module.exports = () => {
       process.stdout.write(Buffer.alloc(${fit}, 0xff)); process.stdout.write('\\n')
     }`)

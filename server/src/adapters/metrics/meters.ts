@@ -59,8 +59,8 @@ export class Meters {
         )
         return call
       },
-      tunnel: (owner, host, port, allowedDestinations) =>
-        inner.tunnel(owner, host, port, allowedDestinations),
+      tunnel: (owner, host, port, allowedDestinations, signal) =>
+        inner.tunnel(owner, host, port, allowedDestinations, signal),
       close: () => inner.close(),
     }
   }

@@ -1,9 +1,12 @@
-/** Tests that a reactor cannot fill the service's memory with answers that it does not read. */
+/** Tests that a reactor can fill neither the service's memory with answers that it does not read, nor its log with empty lines. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { JailRunner } from '../../../src/adapters/jail/jail-runner.ts'
+import { OUTPUT_LINE_BYTES } from '../../../src/adapters/jail/guest/frames.ts'
 import { NO_WAY } from '../../../src/adapters/jail/no-way.ts'
+import { REACTOR_OUTPUT_BYTES_MAX } from '../../../src/base/limits.ts'
 import { Sensitive } from '../../../src/base/sensitive.ts'
+import type { ReactorOutcome } from '../../../src/ports/reactor-runner.ts'
 
 /** Longer than the run takes on the slowest machine. */
 const TIMEOUT_MS = 600_000
@@ -33,10 +36,40 @@ const FLOOD = `module.exports = async () => {
 }`
 
 test('a process that leaves answers of the service unread is ended', async () => {
+  const { outcome } = await runAlone(FLOOD)
+  assert.equal(outcome.kind, 'died', JSON.stringify(outcome))
+})
+
+/** Writes that many empty messages of output, each of which would be a line of the log. */
+const EMPTY_LINES = `module.exports = async () => {
+  const pipe = process._getActiveHandles().find((it) => it._handle?.fd === 3)
+  const frame = Buffer.from([0, 0, 0, 4, 37, 0, 0, 0, 1])
+  const frames = Buffer.concat(Array(1000).fill(frame))
+  for (let n = 0; n < 20; n++) await new Promise((resolve) => pipe.write(frames, resolve))
+}`
+
+test('a process that fills the log with empty lines is ended', async () => {
+  const { outcome, heard } = await runAlone(EMPTY_LINES)
+  assert.equal(outcome.kind, 'died', JSON.stringify(outcome))
+  assert.ok(heard <= REACTOR_OUTPUT_BYTES_MAX / OUTPUT_LINE_BYTES, `${heard} lines`)
+})
+
+test('code that prints nothing but empty lines is heard as far as its limit goes', async () => {
+  const { outcome, heard } = await runAlone(
+    'module.exports = () => { for (let n = 0; n < 20000; n++) console.log() }',
+  )
+  assert.equal(outcome.kind, 'returned', JSON.stringify(outcome))
+  assert.equal(heard, Math.floor(REACTOR_OUTPUT_BYTES_MAX / (OUTPUT_LINE_BYTES + 1)))
+})
+
+/** Runs the code in a runner of its own, and returns how many messages of output were heard. */
+async function runAlone(code: string): Promise<{ outcome: ReactorOutcome; heard: number }> {
+  let heard = 0
   const runner = await JailRunner.open({
     level: 'jail',
     packages: [],
     authorities: [],
+    output: () => void heard++,
     waysOut: NO_WAY,
     wallsTestMsMax: TIMEOUT_MS,
   })
@@ -46,15 +79,15 @@ test('a process that leaves answers of the service unread is ended', async () =>
       tenantId: 'tenant',
       reactorId: 'reactor',
       version: '1',
-      code: FLOOD,
+      code,
       args: new Sensitive('{}'),
       configuration: new Sensitive('{}'),
       apiKey: null,
       destinations: null,
       timeoutMs: TIMEOUT_MS,
     })
-    assert.equal(outcome.kind, 'died', JSON.stringify(outcome))
+    return { outcome, heard }
   } finally {
     await runner.close()
   }
-})
+}

@@ -3,7 +3,7 @@ import type { Attack } from './attack.ts'
 /** System calls by number, as native code would make them: what remains when the engine itself is broken. */
 const PRELUDE = `
   const koffi = require('koffi')
-  const system = koffi.load(null).func('long syscall(long number, long a, long b, long c, long d, long e)')
+  const system = koffi.load(null).func('long syscall(long number, long a, long b, long c, long d, long e, long f)')
   const kept = []
   const word = (it) => {
     if (typeof it === 'number') return it
@@ -11,7 +11,7 @@ const PRELUDE = `
     kept.push(bytes)
     return koffi.address(bytes)
   }
-  const call = (number, ...rest) => Number(system(number, ...[0, 1, 2, 3, 4].map((it) => word(rest[it] ?? 0))))
+  const call = (number, ...rest) => Number(system(number, ...[0, 1, 2, 3, 4, 5].map((it) => word(rest[it] ?? 0))))
   const did = (...it) => call(...it) >= 0
   const struct = (length, ...fields) => {
     const bytes = Buffer.alloc(length)
@@ -59,6 +59,7 @@ const CALLS: readonly (readonly [name: string, code: string])[] = [
   ['reach the keyring', 'did(250, 0, -3, 1)'],
   ['add a key', 'did(248, "user", "a", "b", 1, -2)'],
   ['make memory that processes share', 'did(29, 0, 4096, 0o1600)'],
+  ['make memory that does not count as its own', 'did(9, 0, 1 << 20, 3, 0x21, -1, 0)'],
   ['make a semaphore', 'did(64, 0, 1, 0o600)'],
   ['make a queue', 'did(68, 0, 0o600)'],
   ['make a queue with a name', 'did(240, "symbolon" + process.pid, 66, 0o600, 0)'],

@@ -1,5 +1,6 @@
 import { Console } from 'node:console'
 import { Writable } from 'node:stream'
+import { outputCost } from './frames.ts'
 import { stateOfConsole, stateOfStream, type RestorableState } from './output-state.ts'
 import { WholeLines } from './whole-lines.ts'
 
@@ -13,23 +14,17 @@ export interface CapturedOutput {
   end(): void
 }
 
-// Of the time before any code of a reactor.
-const byteLength = Buffer.byteLength.bind(Buffer)
-
 /**
- * Sends the code's output to `sendLines`, in whole lines, up to `bytesMax` bytes of UTF-8 per run. A line that does not
+ * Sends the code's output to `sendLines`, in whole lines, up to an outputCost() of `costMax` per run. A line that does not
  * fit is dropped as a whole, because a redactor cannot recognize part of a value.
  *
  * Nothing that one run has written may reach the lines of another, which are redacted with other values.
  */
-export function captureOutput(
-  bytesMax: number,
-  sendLines: (lines: string) => void,
-): CapturedOutput {
-  /** Bytes that the run may still write; 0 while there is none. */
+export function captureOutput(costMax: number, sendLines: (lines: string) => void): CapturedOutput {
+  /** What the run may still write; 0 while there is none. */
   let left = 0
   const send = (text: string | null): void => {
-    left = text === null ? 0 : left - byteLength(text)
+    left = text === null ? 0 : left - outputCost(text)
     if (text !== null) sendLines(text)
   }
   const [out, errors] = [new WholeLines(send, () => left), new WholeLines(send, () => left)]
@@ -54,7 +49,7 @@ export function captureOutput(
     begin() {
       discard()
       for (const it of states) it.restore()
-      left = bytesMax
+      left = costMax
     },
     end() {
       try {

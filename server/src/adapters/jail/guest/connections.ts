@@ -1,5 +1,8 @@
-import { FRAME, numberedFrame, WINDOW_BYTES, type Frame } from './frames.ts'
+import { CONNECTIONS_MAX, FRAME, numberedFrame, WINDOW_BYTES, type Frame } from './frames.ts'
 import type { ConnectionTarget } from './messages.ts'
+
+// Taken before any code of a reactor can replace it.
+const { stringify } = JSON
 
 /** Events of a connection. */
 export interface ConnectionEvents {
@@ -9,10 +12,17 @@ export interface ConnectionEvents {
   closed(error: Error | null): void
 }
 
-/** Connections to the outside, multiplexed over the pipe to the host. */
+/**
+ * Connections to the outside, multiplexed over the pipe to the host.
+ *
+ * The host allows CONNECTIONS_MAX at a time, and ends a process that asks for more: others wait here. A connection counts until
+ * the host says that it is closed.
+ */
 export class Connections {
   readonly #send: (frame: Buffer) => void
   readonly #open = new Map<number, Connection>()
+  /** Connections that wait for others to be closed; the first comes next. */
+  readonly #waiting = new Map<Connection, () => void>()
   #last = 0
   #onceClosed: (() => void) | null = null
 
@@ -22,14 +32,24 @@ export class Connections {
 
   open(target: ConnectionTarget, events: ConnectionEvents): Connection {
     const number = ++this.#last
-    const connection = new Connection(number, this.#send, events)
-    this.#open.set(number, connection)
-    this.#send(numberedFrame(FRAME.open, number, JSON.stringify(target)))
+    const leave = (): boolean => {
+      const waited = this.#waiting.delete(connection)
+      this.#noteClosed()
+      return waited
+    }
+    const connection = new Connection(number, this.#send, events, leave)
+    const opening = numberedFrame(FRAME.open, number, stringify(target))
+    this.#waiting.set(connection, () => {
+      this.#open.set(number, connection)
+      this.#send(opening)
+      connection.begin()
+    })
+    this.#beginNext()
     return connection
   }
 
   get someOpen(): boolean {
-    return this.#open.size > 0
+    return this.#open.size + this.#waiting.size > 0
   }
 
   /** Resolves when no connection is open. */
@@ -42,10 +62,25 @@ export class Connections {
     if (kind < FRAME.data) return false
     const number = payload.readUInt32BE(0)
     const connection = this.#open.get(number)
-    if (kind === FRAME.close || kind === FRAME.refused) this.#open.delete(number)
+    if (kind === FRAME.close || kind === FRAME.refused) {
+      this.#open.delete(number)
+      this.#beginNext()
+    }
     connection?.take(kind, payload.subarray(4))
-    if (this.#open.size === 0) this.#onceClosed?.()
+    this.#noteClosed()
     return true
+  }
+
+  #noteClosed(): void {
+    if (!this.someOpen) this.#onceClosed?.()
+  }
+
+  #beginNext(): void {
+    for (const [connection, begin] of this.#waiting) {
+      if (this.#open.size >= CONNECTIONS_MAX) return
+      this.#waiting.delete(connection)
+      begin()
+    }
   }
 }
 
@@ -53,14 +88,31 @@ export class Connection {
   readonly #number: number
   readonly #send: (frame: Buffer) => void
   readonly #events: ConnectionEvents
+  /** Stops waiting to be begun; returns whether it waited. */
+  readonly #leave: () => boolean
   readonly #waiting: { chunk: Buffer; done: () => void }[] = []
+  #begun = false
+  #finished = false
   #credit = WINDOW_BYTES
   #over = false
 
-  constructor(number: number, send: (frame: Buffer) => void, events: ConnectionEvents) {
+  constructor(
+    number: number,
+    send: (frame: Buffer) => void,
+    events: ConnectionEvents,
+    leave: () => boolean,
+  ) {
     this.#number = number
     this.#send = send
     this.#events = events
+    this.#leave = leave
+  }
+
+  /** Sends what was written before the host was asked to open it. */
+  begin(): void {
+    this.#begun = true
+    this.#flush()
+    if (this.#finished) this.#sendFrame(FRAME.finish)
   }
 
   /** Calls `done` once all of `chunk` was sent. */
@@ -77,11 +129,12 @@ export class Connection {
   }
 
   finish(): void {
-    this.#sendFrame(FRAME.finish)
+    this.#finished = true
+    if (this.#begun) this.#sendFrame(FRAME.finish)
   }
 
   close(): void {
-    this.#sendFrame(FRAME.close)
+    if (!this.#leave()) this.#sendFrame(FRAME.close)
     this.#over = true
   }
 
@@ -102,7 +155,7 @@ export class Connection {
   }
 
   #flush(): void {
-    while (this.#waiting.length > 0 && this.#credit > 0) {
+    while (this.#begun && this.#waiting.length > 0 && this.#credit > 0) {
       const next = this.#waiting[0]!
       const piece = next.chunk.subarray(0, this.#credit)
       this.#credit -= piece.length

@@ -49,6 +49,16 @@ export const WINDOW_BYTES = 64 * 1024
 /** Connections that one guest may have open. */
 export const CONNECTIONS_MAX = 32
 
+/** What a line of output costs besides its bytes: it becomes a line of the log. */
+export const OUTPUT_LINE_BYTES = 64
+
+/** Returns what complete lines of output take of a run's limit. */
+export function outputCost(text: string): number {
+  let lines = 0
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines++
+  return byteLength(text) + lines * OUTPUT_LINE_BYTES
+}
+
 export interface Frame {
   readonly kind: number
   readonly payload: Buffer
@@ -67,6 +77,7 @@ export function frame(kind: number, content: Uint8Array = NOTHING): Buffer {
 /** Taken before the code of a reactor can replace them. */
 const allocUnsafe = Buffer.allocUnsafe.bind(Buffer)
 const concat = Buffer.concat.bind(Buffer)
+const byteLength = Buffer.byteLength.bind(Buffer)
 const from = Buffer.from.bind(Buffer) as (text: string) => Buffer
 const NOTHING = allocUnsafe(0)
 

@@ -1,7 +1,5 @@
 import { StringDecoder } from 'node:string_decoder'
-
-// Of the time before any code of a reactor.
-const byteLength = Buffer.byteLength.bind(Buffer)
+import { outputCost } from './frames.ts'
 
 /**
  * Joins the UTF-8 that is written into whole lines, and sends null for more than fits. Lines written together are sent
@@ -9,22 +7,22 @@ const byteLength = Buffer.byteLength.bind(Buffer)
  */
 export class WholeLines {
   readonly #send: (lines: string | null) => void
-  readonly #bytesMax: () => number
+  readonly #costMax: () => number
   #decoder = new StringDecoder()
   #begun = ''
-  /** Bytes of the text, of which an invalid byte takes three. */
-  #bytes = 0
+  /** outputCost() of the text, in which an invalid byte takes three. */
+  #cost = 0
 
-  constructor(send: (lines: string | null) => void, bytesMax: () => number) {
+  constructor(send: (lines: string | null) => void, costMax: () => number) {
     this.#send = send
-    this.#bytesMax = bytesMax
+    this.#costMax = costMax
   }
 
   /** Drops the line that has begun, and half a character. */
   discard(): void {
     this.#decoder = new StringDecoder()
     this.#begun = ''
-    this.#bytes = 0
+    this.#cost = 0
   }
 
   write(chunk: Buffer): void {
@@ -34,7 +32,7 @@ export class WholeLines {
   /** Sends the line that has begun. */
   end(): void {
     this.#take(this.#decoder.end())
-    if (this.#bytes > 0) this.#take('\n')
+    if (this.#cost > 0) this.#take('\n')
   }
 
   #take(text: string): void {
@@ -47,15 +45,15 @@ export class WholeLines {
   }
 
   #keep(piece: string): void {
-    this.#bytes += byteLength(piece)
+    this.#cost += outputCost(piece)
     // Of a line that is too long, only its length is needed.
-    if (this.#bytes <= this.#bytesMax()) this.#begun += piece
+    if (this.#cost <= this.#costMax()) this.#begun += piece
   }
 
   #flush(): void {
-    const lines = this.#bytes <= this.#bytesMax() ? this.#begun : null
+    const lines = this.#cost <= this.#costMax() ? this.#begun : null
     this.#begun = ''
-    this.#bytes = 0
+    this.#cost = 0
     this.#send(lines)
   }
 }

@@ -29,6 +29,7 @@ export const AT_EMPTY_PATH = 0x1000
 export function allowedCalls(pid: number): AllowedCall[] {
   return [
     ...FREE.map((name) => ({ name })),
+    { name: 'mmap', only: [{ argument: 3, mask: SHARED_ANONYMOUS, anyOf: NOT_SHARED_ANONYMOUS }] },
     { name: 'openat', only: [{ argument: 2, mask: OPEN_MORE_THAN_READ, anyOf: [0] }] },
     { name: 'clone', only: [{ argument: 0, anyOf: THREAD_FLAGS }] },
     { name: 'ioctl', only: [{ argument: 1, anyOf: IOCTLS }] },
@@ -62,7 +63,6 @@ const FREE: readonly CallName[] = [
   'epoll_wait',
   'madvise',
   'mprotect',
-  'mmap',
   'munmap',
   'getpid',
   'gettid',
@@ -134,6 +134,10 @@ const FREE: readonly CallName[] = [
   'pkey_mprotect',
   'pkey_free',
 ]
+
+/** MAP_SHARED and MAP_ANONYMOUS, not both: such memory would not count as the guest's own. */
+const SHARED_ANONYMOUS = 0x01 | 0x20
+const NOT_SHARED_ANONYMOUS = [0x20, 0, 0x01]
 
 /** O_ACCMODE, O_CREAT, O_TRUNC, O_APPEND, O_TMPFILE, O_PATH: any of these asks for more than reading. */
 const OPEN_MORE_THAN_READ = 0x3 | 0x40 | 0x200 | 0x400 | 0x400000 | 0x200000

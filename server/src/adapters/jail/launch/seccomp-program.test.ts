@@ -28,6 +28,9 @@ for (const arch of ['x64', 'arm64']) {
     const allowed: [name: CallName, ...args: (number | bigint)[]][] = [
       ['read', 0, 0, 10],
       ['openat', -100, 0, 0o2000000],
+      ['mmap', 0, 4096, 3, 0x22],
+      ['mmap', 0, 4096, 1, 0x01],
+      ['mmap', 0, 4096, 1, 0x02],
       ['clone', 0x3d0f00],
       ['kill', PID, 6],
       ['tgkill', PID, PID, 6],
@@ -43,6 +46,8 @@ for (const arch of ['x64', 'arm64']) {
       ['openat', -100, 0, 2],
       ['openat', -100, 0, 0o100],
       ['openat', -100, 0, 0o1000],
+      ['mmap', 0, 4096, 3, 0x21],
+      ['mmap', 0, 4096, 3, 0x23],
       ['clone', 17],
       ['clone', 0x3d0f00 | 0x10000000],
       ['kill', PID + 1, 0],

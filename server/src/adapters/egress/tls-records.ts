@@ -1,0 +1,219 @@
+import { EgressFailure } from '../../ports/egress.ts'
+import { GrowingBuffer } from './growing-buffer.ts'
+
+/**
+ * Follows one direction of a TLS connection, record by record, without its keys: whoever speaks another protocol, at the beginning
+ * or later, is found out at the first bytes of it.
+ *
+ * Source: RFC 8446, sections 4.1.2, 5.1 and 5.2; RFC 6066, section 3.
+ */
+abstract class TlsRecords {
+  readonly #header = Buffer.allocUnsafe(HEADER_BYTES)
+  #headerBytes = 0
+  /** Bytes of the record that are still to come. */
+  #left = 0
+  #first = true
+
+  /** Throws EgressFailure (`tls`) if the bytes do not continue a sequence of TLS records. */
+  follow(chunk: Buffer): void {
+    for (let at = 0; at < chunk.length;) {
+      if (this.#left > 0) {
+        const part = chunk.subarray(at, at + this.#left)
+        this.#left -= part.length
+        at += part.length
+        this.content(part)
+        continue
+      }
+      this.#header[this.#headerBytes++] = chunk[at++]!
+      this.#checkHeader()
+    }
+  }
+
+  /** Checks each byte of a header as it comes: another protocol need not have five bytes. */
+  #checkHeader(): void {
+    const [type, major, minor] = this.#header
+    const count = this.#headerBytes
+    const known = this.#first ? this.isFirstType(type!) : TYPES.has(type!)
+    if (!known || (count > 1 && major !== 3) || (count > 2 && minor! > 4)) throw notTls()
+    if (count < HEADER_BYTES) return
+    const length = this.#header.readUInt16BE(3)
+    if (length > RECORD_BYTES_MAX || (length === 0 && type !== APPLICATION_DATA)) throw notTls()
+    this.#headerBytes = 0
+    this.#first = false
+    this.#left = length
+    this.record(type!, length)
+  }
+
+  /** Whether a connection may begin with a record of this type. */
+  protected abstract isFirstType(type: number): boolean
+  /** Called with the type and the length of each record, before its content. */
+  protected abstract record(type: number, length: number): void
+  protected abstract content(part: Buffer): void
+}
+
+/** What a server sends: a handshake, or an alert that refuses it, and then any records. */
+export class ServerRecords extends TlsRecords {
+  protected isFirstType(type: number): boolean {
+    return type === HANDSHAKE || type === ALERT
+  }
+
+  protected record(): void {}
+
+  protected content(): void {}
+}
+
+/**
+ * What a client sends: a ClientHello first, whose server name is the host of the destination or missing, and then any records. The
+ * name in a second ClientHello, which a server may ask for, is checked as well, unless it is in several records.
+ */
+export class ClientRecords extends TlsRecords {
+  readonly #host: string | null
+  /** The ClientHello that is being read; null for other records. */
+  #hello: GrowingBuffer | null = new GrowingBuffer()
+  /** Length of the record of a later one. */
+  #recordBytes = 0
+  #begun = false
+
+  /** `host` is null for a destination that is an address: then any name may be asked for. */
+  constructor(host: string | null) {
+    super()
+    this.#host = host
+  }
+
+  /** Whether the first ClientHello has come whole, and is one for the host. Nothing may be sent before. */
+  get begun(): boolean {
+    return this.#begun
+  }
+
+  protected isFirstType(type: number): boolean {
+    return type === HANDSHAKE
+  }
+
+  protected record(type: number, length: number): void {
+    if (!this.#begun) {
+      if (type !== HANDSHAKE) throw notTls()
+      return
+    }
+    this.#hello = type === HANDSHAKE ? new GrowingBuffer() : null
+    this.#recordBytes = length
+  }
+
+  protected content(part: Buffer): void {
+    if (this.#hello === null) return
+    this.#hello.push(part)
+    const bytes = this.#hello.view()
+    if (!this.#begun) this.#takeFirst(bytes)
+    else if (bytes.length === this.#recordBytes) this.#takeLater(bytes)
+  }
+
+  #takeFirst(bytes: Buffer): void {
+    if (bytes[0] !== CLIENT_HELLO) throw notTls()
+    if (bytes.length < MESSAGE_HEADER_BYTES) return
+    const length = MESSAGE_HEADER_BYTES + bytes.readUIntBE(1, 3)
+    if (length > CLIENT_HELLO_BYTES_MAX) throw notTls()
+    if (bytes.length < length) return
+    this.#check(bytes)
+    this.#begun = true
+    this.#hello = null
+  }
+
+  /** Later records of this type may be encrypted: one that has exactly the length of a ClientHello is none by chance. */
+  #takeLater(bytes: Buffer): void {
+    this.#hello = null
+    if (bytes.length < MESSAGE_HEADER_BYTES || bytes[0] !== CLIENT_HELLO) return
+    if (bytes.length === MESSAGE_HEADER_BYTES + bytes.readUIntBE(1, 3)) this.#check(bytes)
+  }
+
+  #check(hello: Buffer): void {
+    const names = serverNames(hello)
+    if (this.#host === null) return
+    const host = withoutDot(this.#host)
+    if (names.some((it) => withoutDot(it.toLowerCase()) !== host)) throw notTls()
+  }
+}
+
+/** Returns the server names that a ClientHello asks for. Throws EgressFailure if it is not well-formed, or hides its name. */
+function serverNames(hello: Buffer): string[] {
+  try {
+    const reader = new Reader(hello.subarray(MESSAGE_HEADER_BYTES))
+    reader.skip(VERSION_BYTES + RANDOM_BYTES)
+    reader.vector(1)
+    reader.vector(2)
+    reader.vector(1)
+    if (reader.ended) return []
+    const extensions = new Reader(reader.vector(2))
+    if (!reader.ended) throw notTls()
+    const names: string[] = []
+    while (!extensions.ended) {
+      const type = extensions.number(2)
+      const content = new Reader(extensions.vector(2))
+      if (type === ENCRYPTED_CLIENT_HELLO) throw notTls()
+      if (type !== SERVER_NAME) continue
+      const list = new Reader(content.vector(2))
+      while (!list.ended) {
+        list.skip(1)
+        names.push(list.vector(2).toString('latin1'))
+      }
+    }
+    return names
+  } catch {
+    throw notTls()
+  }
+}
+
+/** Reads numbers and vectors. Throws RangeError at the end. */
+class Reader {
+  readonly #bytes: Buffer
+  #at = 0
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
+  }
+
+  get ended(): boolean {
+    return this.#at === this.#bytes.length
+  }
+
+  skip(count: number): void {
+    this.#at += count
+    if (this.#at > this.#bytes.length) throw new RangeError('It ends too early')
+  }
+
+  number(bytes: number): number {
+    this.skip(bytes)
+    return this.#bytes.readUIntBE(this.#at - bytes, bytes)
+  }
+
+  /** Returns the content of a vector whose length is in that many bytes. */
+  vector(lengthBytes: number): Buffer {
+    const length = this.number(lengthBytes)
+    this.skip(length)
+    return this.#bytes.subarray(this.#at - length, this.#at)
+  }
+}
+
+function withoutDot(name: string): string {
+  return name.endsWith('.') ? name.slice(0, -1) : name
+}
+
+function notTls(): EgressFailure {
+  return new EgressFailure('tls')
+}
+
+const HEADER_BYTES = 5
+/** Encrypted records may be this much longer than the 16 KiB of their content: RFC 5246, section 6.2.3. */
+const RECORD_BYTES_MAX = 2 ** 14 + 2048
+const ALERT = 21
+const HANDSHAKE = 22
+const APPLICATION_DATA = 23
+/** change_cipher_spec, alert, handshake, application_data. */
+const TYPES = new Set([20, ALERT, HANDSHAKE, APPLICATION_DATA])
+
+const CLIENT_HELLO = 1
+const MESSAGE_HEADER_BYTES = 4
+const CLIENT_HELLO_BYTES_MAX = 2 ** 16
+const VERSION_BYTES = 2
+const RANDOM_BYTES = 32
+const SERVER_NAME = 0
+/** RFC 9849: it would hide the name that counts. */
+const ENCRYPTED_CLIENT_HELLO = 0xfe0d
