@@ -3,7 +3,8 @@
  *
  * The chain alone would not stop an attacker who can write to the database: they could change an event and recompute every later
  * hash. They cannot do so for events a checkpoint covers. The first checkpoint is in the commit that creates the tenant, and each
- * later one continues the one before, so that the service never vouches for an audit log that was replaced. Decisions 0020, 0081.
+ * later one continues the one before, so that the service never vouches for an audit log that was replaced. It also seals the
+ * tenant's access state. Decisions 0020, 0081, 0082.
  */
 import {
   checkpointStatement,
@@ -11,6 +12,7 @@ import {
   type AuditCheckpoint,
   type ChainPosition,
 } from '../ports/audit-log.ts'
+import { flawOfAccessState } from '../access/access-state-flaw.ts'
 import type { AuditLogState } from '../ports/store.ts'
 import type { World } from '../ports/world.ts'
 import { flawOfCheckpoint } from './chain-flaws.ts'
@@ -38,17 +40,23 @@ export function auditCheckpointer(
   }
 }
 
+export interface CheckpointOptions {
+  /** Set if the previous checkpoint may be one of a version without access states. */
+  readonly upgrading?: boolean
+}
+
 /** Writes a checkpoint of everything that the tenant's audit log holds. Rejects as nextCheckpoint() does. */
 export async function writeCheckpoint(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
   tenantId: string,
+  options: CheckpointOptions = {},
 ): Promise<void> {
   // A deleted tenant gets no checkpoint: its keys are gone.
   if ((await world.store.tenants.find(tenantId)) === null) return
   const state = await world.store.auditLog.state(tenantId)
   if (state === null) return
   try {
-    const checkpoint = await nextCheckpoint(world, tenantId, state, state.removed)
+    const checkpoint = await nextCheckpoint(world, tenantId, state, state.removed, options)
     await world.store.commit(tenantId, [{ kind: 'put-audit-checkpoint', checkpoint }])
   } catch (error) {
     // Old events may have been removed, or the tenant deleted, between two reads: the next attempt follows.
@@ -60,13 +68,14 @@ export async function writeCheckpoint(
  * Returns a checkpoint of `state`, with `removed` as the last removed event.
  *
  * Throws if the previous checkpoint is missing or not genuine, or if the audit log does not continue it event by event, as
- * flawSinceCheckpoint() says.
+ * flawSinceCheckpoint() says, or if its access state is not genuine or older than the one in that checkpoint.
  */
 export async function nextCheckpoint(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
   tenantId: string,
   state: AuditLogState,
   removed: ChainPosition,
+  { upgrading = false }: CheckpointOptions = {},
 ): Promise<AuditCheckpoint> {
   const keys = await world.keyring.open(tenantId)
   const flaw =
@@ -75,7 +84,17 @@ export async function nextCheckpoint(
   if (flaw !== null) {
     throw new Error(`Cannot checkpoint the audit log: event ${flaw.number} ${flaw.what}`)
   }
-  return checkpointOf(keys, tenantId, { removed, last: state.last, at: world.clock.now() })
+  const ofAccess = flawOfAccessState(
+    keys,
+    tenantId,
+    upgrading ? { ...state, checkpoint: null } : state,
+  )
+  if (ofAccess !== null) {
+    throw new Error(`Cannot checkpoint the audit log: the access state ${ofAccess}`)
+  }
+  const { revision, digest } = state.access!
+  const access = { revision, digest }
+  return checkpointOf(keys, tenantId, { removed, last: state.last, at: world.clock.now(), access })
 }
 
 /** Returns a checkpoint of that, whatever it is. */

@@ -1,4 +1,4 @@
-import { precedesCheckpoints } from '../access/root-key-check.ts'
+import { precedesAccessStates, precedesCheckpoints } from '../access/root-key-check.ts'
 import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
 import type { PostgresAuditLogSnapshot } from '../adapters/postgres/audit-log-snapshot.ts'
 import { openSqliteAuditLog } from '../adapters/sqlite/audit-log-snapshot.ts'
@@ -7,6 +7,7 @@ import { SystemRandom } from '../adapters/system/system-random.ts'
 import { isUuid } from '../base/id.ts'
 import { AUDIT_CHECKPOINT_LAG_MS_MAX, VERIFY_REPORT_MS } from '../base/limits.ts'
 import { ConfigError, readConfig, type Config } from '../config.ts'
+import { verifyAccessRows, type AccessVerdict } from '../audit/verify-access-rows.ts'
 import {
   verifyAuditLog,
   type AuditPoint,
@@ -18,7 +19,8 @@ import type { CommandInput, RunCommand } from './command.ts'
 import { openRootKeys } from './open-root-keys.ts'
 
 /**
- * `symbolon audit verify`: reads the audit log and verifies its hash chain and checkpoints.
+ * `symbolon audit verify`: reads the audit log and verifies its hash chain and checkpoints, and the applications, keys and
+ * sessions that those seal.
  *
  * Read-only; may run beside the service. With `--resume FILE`, an interrupted run continues where it stopped. Exits with 0 if every
  * tenant's audit log is intact, with 1 if one is not or cannot be read.
@@ -37,6 +39,7 @@ export const auditVerify: RunCommand = async ({ flags, out, err }) => {
     const provider = await openRootKeys(config, installed, { create: false })
     const keyring = new LocalKeyring(provider, new SystemRandom(), (id) => tenants.keys(id))
     const world = { clock: new SystemClock(), keyring, store: opened }
+    const unsealed = installed !== null && (await precedesAccessStates(provider, installed))
     const older = installed !== null && (await precedesCheckpoints(provider, installed))
     const scope = { rootKey: installed?.id ?? '', tenant }
     const progress = await AuditProgress.open(flags['resume'], scope)
@@ -58,13 +61,16 @@ export const auditVerify: RunCommand = async ({ flags, out, err }) => {
           onPoint: reporter(world.clock, progress, err),
         }))
       if (progress.verdictOf(id) === null) await progress.end(verdict)
-      intact &&= verdict.flaw === null
-      if (json) out(jsonOf(verdict))
-      else for (const it of linesOf(verdict, world.clock.now())) out(it)
+      const access = unsealed ? null : await verifyAccessRows(world, id)
+      intact &&= verdict.flaw === null && (access === null || access.flaw === null)
+      if (json) out(jsonOf(verdict, access))
+      else for (const it of linesOf(verdict, access, world.clock.now())) out(it)
     }
     await progress.finish()
     if (!json) {
-      for (const it of older ? [NOT_UPGRADED, ...NEVER_COVERED] : NEVER_COVERED) out(it)
+      if (older) out(NOT_UPGRADED)
+      else if (unsealed) out(NOT_SEALED)
+      for (const it of NEVER_COVERED) out(it)
     }
     return intact ? 0 : 1
   } finally {
@@ -95,8 +101,8 @@ async function openAuditLog({ databaseUrl, dataDir }: Config): Promise<PostgresA
     const { openPostgresAuditLog } = await import('../adapters/postgres/audit-log-snapshot.ts')
     return await openPostgresAuditLog(databaseUrl)
   }
-  const { tenants, auditLog, close } = openSqliteAuditLog(dataDir)
-  return { tenants, auditLog, close: async () => close() }
+  const { close, ...readers } = openSqliteAuditLog(dataDir)
+  return { ...readers, close: async () => close() }
 }
 
 /** Includes tenants whose audit log is gone. */
@@ -104,7 +110,7 @@ async function tenantIds({ tenants, auditLog }: PostgresAuditLogSnapshot): Promi
   return [...new Set([...(await tenants.ids()), ...(await auditLog.tenantIds('all'))])].sort()
 }
 
-function linesOf(verdict: AuditVerdict, now: number): string[] {
+function linesOf(verdict: AuditVerdict, access: AccessVerdict | null, now: number): string[] {
   const { tenantId, flaw, first, last, events, hash, sealed, sealedAt, uncovered } = verdict
   const lines = [
     flaw === null
@@ -115,6 +121,12 @@ function linesOf(verdict: AuditVerdict, now: number): string[] {
       ? '  checkpoint: none that is genuine'
       : `  checkpoint: of ${timeOf(sealedAt)}, covers events up to ${sealed}`,
   ]
+  if (access !== null) {
+    const { revision, flaw } = access
+    lines.push(
+      flaw === null ? `  access: intact, revision ${revision}` : `  access: BROKEN: ${flaw}`,
+    )
+  }
   for (const it of uncovered) {
     const late = it.why === 'after the checkpoint' && isLate(verdict, now)
     lines.push(`  not covered: events ${it.first} to ${it.last}: ${late ? LATE : WHY[it.why]}`)
@@ -155,13 +167,19 @@ const NEVER_COVERED = [
 const NOT_UPGRADED =
   'This database was written by an older version and not upgraded: a missing checkpoint is accepted in the first minute of a tenant. Start the service once.'
 
+const NOT_SEALED =
+  'This database was written by an older version and not upgraded: applications, keys and sessions are not sealed yet. Start the service once.'
+
 /** The tenant's keys are gone, so the rest of its audit log that is not deleted yet cannot be verified. */
 function deletedJsonOf(tenantId: string): string {
   return JSON.stringify({ tenant: tenantId, deleted: true })
 }
 
 /** Renders one line per tenant. */
-function jsonOf({ tenantId, flaw, from, to, sealedAt, uncovered, ...rest }: AuditVerdict): string {
+function jsonOf(
+  { tenantId, flaw, from, to, sealedAt, uncovered, ...rest }: AuditVerdict,
+  access: AccessVerdict | null,
+): string {
   return JSON.stringify({
     tenant: tenantId,
     intact: flaw === null,
@@ -171,5 +189,6 @@ function jsonOf({ tenantId, flaw, from, to, sealedAt, uncovered, ...rest }: Audi
     sealed_at: sealedAt === null ? null : timeOf(sealedAt),
     not_covered: uncovered,
     broken: flaw === null ? null : { entry: flaw.number, what: flaw.what },
+    access: access === null ? null : { ...access, intact: access.flaw === null },
   })
 }

@@ -9,7 +9,13 @@ import { processFamilies } from '../adapters/metrics/process-families.ts'
 import { storeFamilies } from '../adapters/metrics/store-families.ts'
 import { createApp } from '../app.ts'
 import { PLANS } from '../base/access.ts'
-import { AUDIT_CHECKPOINT_MS, AUDIT_SWEEP_MS, NOTICES_MS, SHUTDOWN_MS_MAX } from '../base/limits.ts'
+import {
+  ACCESS_CHECK_MS,
+  AUDIT_CHECKPOINT_MS,
+  AUDIT_SWEEP_MS,
+  NOTICES_MS,
+  SHUTDOWN_MS_MAX,
+} from '../base/limits.ts'
 import {
   ignoredVariables,
   readConfig,
@@ -19,6 +25,7 @@ import {
 } from '../config.ts'
 import { connectInProcess } from '../http/in-process-connections.ts'
 import { listen, tryBinding } from '../http/listen.ts'
+import { accessChecker } from '../audit/verify-access-rows.ts'
 import { auditCheckpointer } from '../audit/checkpoint.ts'
 import { UnreadableValue } from '../base/unreadable-value.ts'
 import { checkAndRepairRootKey } from '../integrity/root-key-check-damage.ts'
@@ -96,6 +103,7 @@ export const serve: RunCommand = async ({ flags, out }) => {
     const housekeeping = [
       every(AUDIT_CHECKPOINT_MS, checkpoint),
       every(AUDIT_SWEEP_MS, () => sweepAuditLogs(world, config.auditRetentionDays)),
+      every(ACCESS_CHECK_MS, accessChecker(world)),
       every(NOTICES_MS, logRecoveries),
     ]
 

@@ -245,6 +245,10 @@ describe('a backup of a vault with a damaged value', () => {
     const { folder } = await copied(t)
     const db = new DatabaseSync(join(folder, 'symbolon.db'))
     db.exec('DROP TABLE notices; DROP TABLE transaction_keys; PRAGMA user_version = 11')
+    db.exec(
+      'ALTER TABLE record_heads DROP COLUMN access_revision; ALTER TABLE record_heads DROP COLUMN access',
+    )
+    db.exec('ALTER TABLE sessions DROP COLUMN proof')
     db.close()
     const { status, err } = await backUp(folder)
     assert.deepEqual([status, err], [0, ''])

@@ -25,14 +25,28 @@ export function keepFirstEvent(folder: string): void {
 
 /** Gives the database the version before checkpoints were required. Anyone who can write to it can. */
 export function resetSchemaVersion(folder: string): void {
-  edit(folder, (db) => db.exec('PRAGMA user_version = 14'))
+  edit(folder, (db) => {
+    db.exec('ALTER TABLE record_heads DROP COLUMN access_revision')
+    db.exec('ALTER TABLE record_heads DROP COLUMN access')
+    db.exec('ALTER TABLE sessions DROP COLUMN proof')
+    db.exec('PRAGMA user_version = 14')
+  })
 }
 
-/** Makes the database one of the version before checkpoints were required; for that the root key is needed. */
-export async function downgrade(folder: string): Promise<void> {
+/** What the root key check of a version states. */
+export const STATED = {
+  'before checkpoints': ['root key check'],
+  'before access states': ['root key check', 'every audit log has a checkpoint'],
+} as const
+
+/** Makes the database one of an older version; for that the root key is needed. Its checkpoints stay as they are. */
+export async function downgrade(
+  folder: string,
+  to: keyof typeof STATED = 'before checkpoints',
+): Promise<void> {
   const rootKey = await FileKeyProvider.open(join(folder, 'root.key'), { createIfMissing: false })
   const known = Buffer.from('symbolon: this root key is right')
-  const check = await rootKey.wrap(known, ['root key check'])
+  const check = await rootKey.wrap(known, STATED[to])
   edit(folder, (db) => db.prepare('UPDATE installation SET root_key_check = ?').run(check))
   resetSchemaVersion(folder)
 }
