@@ -25,6 +25,22 @@ export function flawOfAccessState(
   return access.revision > sealed.revision || equal ? null : 'is not the one in the checkpoint'
 }
 
+/**
+ * Returns why the access state is not the one after `changes`, the number of changes of applications and keys that events after the
+ * checkpoint tell of. Call it with a state that has no flaw.
+ *
+ * An old access state could come with the checkpoint of its time, and all events since.
+ */
+export function flawOfRevision(
+  { access, checkpoint }: Pick<AuditLogState, 'access' | 'checkpoint'>,
+  changes: number,
+): string | null {
+  if (checkpoint?.access == null) return null
+  const expected = checkpoint.access.revision + changes
+  if (access?.revision === expected) return null
+  return `is of revision ${access?.revision}, and by the audit log it should be ${expected}: applications or keys were put back to an earlier state`
+}
+
 /** Whether there is a checkpoint, and it is genuine. */
 export function isVouchedFor(
   keys: Attesting,

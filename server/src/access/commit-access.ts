@@ -2,6 +2,7 @@ import { COMMIT_WAIT_MS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { UnreadableValue } from '../base/unreadable-value.ts'
 import {
+  accessChangesIn,
   applicationKeyStatement,
   applicationStatement,
   changesAccess,
@@ -56,10 +57,11 @@ async function nextState(
     if (state?.access == null || !isVouchedFor(keys, tenantId, state)) return LEFT
     if (flawOfAccessState(keys, tenantId, state) !== null) return LEFT
     const { revision } = state.access
+    const made = requireEvents(changes)
     const sum = AccessSum.of(keys, tenantId, state.access)
     requireDistinct(changes)
     for (const it of changes) await apply(world, tenantId, it, sum)
-    return { kind: 'put-access-state', before: revision, state: sum.state(revision + 1) }
+    return { kind: 'put-access-state', before: revision, state: sum.state(revision + made) }
   } catch (error) {
     // Without the key nothing can be proven, and restoring a backup makes the state again.
     if (error instanceof UnreadableValue) return LEFT
@@ -104,6 +106,14 @@ async function apply(
     default:
       return
   }
+}
+
+/** Returns the number of changes of applications and keys. Throws unless the commit has as many events for them. */
+function requireEvents(changes: readonly Change[]): number {
+  const made = changes.filter(changesAccess).length
+  const events = changes.flatMap((it) => (it.kind === 'append-audit-events' ? it.events : []))
+  if (accessChangesIn(events) === made) return made
+  throw new TypeError('Cannot commit: applications or keys change without their audit events')
 }
 
 /** The rows before the commit are read from the store, so that no row may change twice in it. */

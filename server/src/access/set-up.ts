@@ -2,7 +2,11 @@ import { DEFAULT_TENANT_SETTINGS, type Plan } from '../base/access.ts'
 import { idOf } from '../base/id.ts'
 import { NAME_CHARS_MAX } from '../base/limits.ts'
 import type { KeyProvider } from '../ports/key-provider.ts'
-import { applicationKeyStatement, applicationStatement } from '../ports/access-state.ts'
+import {
+  applicationKeyStatement,
+  applicationStatement,
+  changesAccess,
+} from '../ports/access-state.ts'
 import { CHAIN_START, checkpointStatement, positionAfter } from '../ports/audit-log.ts'
 import type { Change } from '../ports/change.ts'
 import type { StoredApplication, StoredTenant } from '../ports/stored.ts'
@@ -103,7 +107,7 @@ async function prepareTenant(
   const sum = new AccessSum(keys, tenantId)
   sum.add(applicationStatement(tenantId, application))
   sum.add(applicationKeyStatement(tenantId, stored))
-  const state = sum.state(1)
+  const state = sum.state(changes.filter(changesAccess).length)
   const access = { revision: state.revision, digest: state.digest }
   const last = positionAfter(CHAIN_START, events)
   const covered = { removed: CHAIN_START, last, at: now, access }

@@ -6,13 +6,16 @@
  * later one continues the one before, so that the service never vouches for an audit log that was replaced. It also seals the
  * tenant's access state. Decisions 0020, 0081, 0082.
  */
+import { accessChangesIn } from '../ports/access-state.ts'
 import {
   checkpointStatement,
+  decodeAuditEventSummary,
   isSamePosition,
   type AuditCheckpoint,
   type ChainPosition,
+  type StoredAuditEvent,
 } from '../ports/audit-log.ts'
-import { flawOfAccessState } from '../access/access-state-flaw.ts'
+import { flawOfAccessState, flawOfRevision } from '../access/access-state-flaw.ts'
 import type { AuditLogState } from '../ports/store.ts'
 import type { World } from '../ports/world.ts'
 import { flawOfCheckpoint } from './chain-flaws.ts'
@@ -78,17 +81,20 @@ export async function nextCheckpoint(
   { upgrading = false }: CheckpointOptions = {},
 ): Promise<AuditCheckpoint> {
   const keys = await world.keyring.open(tenantId)
+  let changes = 0
+  const onEvents = (rows: readonly StoredAuditEvent[]): void => {
+    changes += accessChangesIn(rows.map((it) => decodeAuditEventSummary(it.entry)))
+  }
   const flaw =
     flawOfCheckpoint(keys, tenantId, state, 'required') ??
-    (await flawSinceCheckpoint(world, tenantId, state))
+    (await flawSinceCheckpoint(world, tenantId, state, { onEvents }))
   if (flaw !== null) {
     throw new Error(`Cannot checkpoint the audit log: event ${flaw.number} ${flaw.what}`)
   }
-  const ofAccess = flawOfAccessState(
-    keys,
-    tenantId,
-    upgrading ? { ...state, checkpoint: null } : state,
-  )
+  const isFirst = upgrading && state.checkpoint?.access === null
+  const ofAccess =
+    flawOfAccessState(keys, tenantId, isFirst ? { ...state, checkpoint: null } : state) ??
+    flawOfRevision(state, changes)
   if (ofAccess !== null) {
     throw new Error(`Cannot checkpoint the audit log: the access state ${ofAccess}`)
   }

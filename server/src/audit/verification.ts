@@ -202,8 +202,14 @@ export async function flawOfNewest(
   const keys = await world.keyring.open(tenantId)
   return (
     flawOfCheckpoint(keys, tenantId, state, rule) ??
-    (await flawSinceCheckpoint(world, tenantId, state, AUDIT_EVENTS_AT_ONCE))
+    (await flawSinceCheckpoint(world, tenantId, state, { limit: AUDIT_EVENTS_AT_ONCE }))
   )
+}
+
+interface SinceCheckpointOptions {
+  readonly limit?: number
+  /** Called with each chunk of later events, once it is checked. */
+  readonly onEvents?: (rows: readonly StoredAuditEvent[]) => void
 }
 
 /**
@@ -214,7 +220,7 @@ export async function flawSinceCheckpoint(
   { clock, store }: Pick<VerifyWorld, 'clock' | 'store'>,
   tenantId: string,
   { checkpoint, removed, last }: AuditLogState,
-  limit = Infinity,
+  { limit = Infinity, onEvents }: SinceCheckpointOptions = {},
 ): Promise<Flaw | null> {
   const tail = new Tail(checkpoint, clock.now())
   let position = checkpoint?.last ?? removed
@@ -229,6 +235,7 @@ export async function flawSinceCheckpoint(
     if (rows.length === 0) break
     const flaw = firstFlaw(position, rows) ?? tail.flawOfAge(rows)
     if (flaw !== null) return flaw
+    onEvents?.(rows)
     position = rows.at(-1)!
     await clock.yield()
   }

@@ -1,7 +1,16 @@
 /** Verification of access rows: finds out whether applications, keys and sessions are as the service wrote them. */
-import { flawOfAccessState } from '../access/access-state-flaw.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { flawOfAccessState, flawOfRevision, isVouchedFor } from '../access/access-state-flaw.ts'
 import { AccessSum } from '../access/access-sum.ts'
-import type { AccessRow, AccessTable } from '../ports/access-state.ts'
+import { AUDIT_EVENTS_AT_ONCE } from '../base/limits.ts'
+import { accessChangesIn, type AccessRow, type AccessTable } from '../ports/access-state.ts'
+import {
+  CHAIN_START,
+  decodeAuditEventSummary,
+  type AuditEventSummary,
+  type StoredAuditEvent,
+} from '../ports/audit-log.ts'
+import type { AuditLogState } from '../ports/store.ts'
 import type { TenantKeys } from '../ports/keyring.ts'
 import type { World } from '../ports/world.ts'
 
@@ -19,7 +28,7 @@ export interface AccessVerdict {
 /**
  * Reads every application, key and session of a tenant, and compares them with their access state and proofs.
  *
- * If the rows change meanwhile, starts again; after too many changes it returns the verdict without the rows.
+ * If they change meanwhile, starts again.
  */
 export async function verifyAccessRows(
   world: VerifyWorld,
@@ -27,19 +36,71 @@ export async function verifyAccessRows(
 ): Promise<AccessVerdict> {
   const { auditLog } = world.store
   const keys = await world.keyring.open(tenantId)
-  for (let attempt = 1; ; attempt++) {
-    const state = await auditLog.state(tenantId)
-    const access = state?.access ?? null
-    const revision = access?.revision ?? 0
-    const checkpoint = state?.checkpoint ?? null
-    const ofState = flawOfAccessState(keys, tenantId, { access, checkpoint })
-    if (ofState !== null) return { revision, flaw: `the access state ${ofState}` }
-    const sealed = AccessSum.of(keys, tenantId, access!)
-    const ofRows = await flawOfRows(world, keys, tenantId, sealed)
-    const unchanged = (await auditLog.state(tenantId))?.access?.revision === revision
-    if (!unchanged && attempt < ATTEMPTS_MAX) continue
-    const flaw = (unchanged ? ofRows : null) ?? (await flawOfSessions(world, keys, tenantId))
-    return { revision, flaw }
+  let revision = 0
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+    const state = (await auditLog.state(tenantId)) ?? NO_STATE
+    revision = state.access?.revision ?? 0
+    const flaw = await flawOfApplications(world, keys, tenantId, state)
+    if (flaw === null) break
+    const now = (await auditLog.state(tenantId)) ?? NO_STATE
+    if (isDeepStrictEqual(pointOf(now), pointOf(state))) return { revision, flaw }
+  }
+  return { revision, flaw: await flawOfSessions(world, keys, tenantId) }
+}
+
+const NO_STATE: AuditLogState = {
+  removed: CHAIN_START,
+  last: CHAIN_START,
+  checkpoint: null,
+  access: null,
+}
+
+/** Changes with the rows and with the checkpoint, and not with every event. */
+function pointOf({ removed, checkpoint, access }: AuditLogState): (number | undefined)[] {
+  return [removed.number, checkpoint?.last.number, access?.revision]
+}
+
+async function flawOfApplications(
+  world: VerifyWorld,
+  keys: TenantKeys,
+  tenantId: string,
+  state: AuditLogState,
+): Promise<string | null> {
+  const { access } = state
+  const ofState = flawOfAccessState(keys, tenantId, state)
+  if (access === null || ofState !== null) return `the access state ${ofState}`
+  const ofRevision = flawOfRevision(state, await changesSinceCheckpoint(world, tenantId, state))
+  if (ofRevision !== null && isVouchedFor(keys, tenantId, state)) {
+    return `the access state ${ofRevision}`
+  }
+  return await flawOfRows(world, keys, tenantId, AccessSum.of(keys, tenantId, access))
+}
+
+/** The number of changes of applications and keys that the newest events tell of. */
+async function changesSinceCheckpoint(
+  { clock, store }: VerifyWorld,
+  tenantId: string,
+  { checkpoint, last }: AuditLogState,
+): Promise<number> {
+  let changes = 0
+  let number = checkpoint?.last.number ?? last.number
+  while (number < last.number) {
+    const count = Math.min(last.number - number, AUDIT_EVENTS_AT_ONCE)
+    const rows = await store.auditLog.rowsAfter(tenantId, number, count)
+    if (rows.length === 0) break
+    changes += accessChangesIn(rows.flatMap(summaryOf))
+    number = rows.at(-1)!.number
+    await clock.yield()
+  }
+  return changes
+}
+
+/** Nothing for an event that cannot be read: verification of the audit log names it. */
+function summaryOf({ entry }: StoredAuditEvent): AuditEventSummary[] {
+  try {
+    return [decodeAuditEventSummary(entry)]
+  } catch {
+    return []
   }
 }
 

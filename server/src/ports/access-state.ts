@@ -4,12 +4,13 @@
  * One access state per tenant seals all rows of applications and keys; each session has a proof of its own. Stores refuse a commit
  * that changes applications or keys and leaves the state out. Decision 0082.
  */
+import type { AuditEvent } from './audit-log.ts'
 import type { Change } from './change.ts'
 import type { StoredApplication, StoredApplicationKey, StoredSession } from './stored.ts'
 
 /** A digest over all applications and keys of a tenant, after so many changes of them. */
 export interface SealedAccess {
-  /** From 1. */
+  /** The number of changes, each of which has an audit event: from one checkpoint to the next it grows by those. */
   readonly revision: number
   /** AccessSum.digest(), 32 bytes. */
   readonly digest: Uint8Array
@@ -104,6 +105,16 @@ const CHANGES_ACCESS: ReadonlySet<Change['kind']> = new Set<Change['kind']>([
   'insert-application-key',
   'delete-application-key',
 ])
+
+/** The number of events that tell of such a change. */
+export function accessChangesIn(
+  events: readonly Pick<AuditEvent, 'entityType' | 'changed'>[],
+): number {
+  return events.filter((it) => it.changed && ACCESS_ENTITIES.has(it.entityType)).length
+}
+
+/** As they are in audit events. */
+const ACCESS_ENTITIES: ReadonlySet<string> = new Set(['application', 'application_key'])
 
 /** Returns an error if `changes` change applications or keys and say nothing of the access state; null otherwise. */
 export function missingAccessState(changes: readonly Change[]): Error | null {

@@ -8,19 +8,12 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
+import type { SQLInputValue } from 'node:sqlite'
 import { isDeepStrictEqual, parseArgs } from 'node:util'
-import pg from 'pg'
 import { setUp } from '../../src/access/set-up.ts'
 import { FileKeyProvider } from '../../src/adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../../src/adapters/local-keyring/local-keyring.ts'
-import { SqliteStore } from '../../src/adapters/sqlite/sqlite-store.ts'
 import { SystemRandom } from '../../src/adapters/system/system-random.ts'
-import {
-  openPostgresAuditLog,
-  type PostgresAuditLogSnapshot,
-} from '../../src/adapters/postgres/audit-log-snapshot.ts'
-import { openSqliteAuditLog } from '../../src/adapters/sqlite/audit-log-snapshot.ts'
 import { auditCheckpointer } from '../../src/audit/checkpoint.ts'
 import { sweepAuditLogs } from '../../src/audit/retention.ts'
 import { upgradeAuditLogs } from '../../src/audit/upgrade.ts'
@@ -28,7 +21,12 @@ import { verifyAuditLog } from '../../src/audit/verification.ts'
 import type { AuditEvent } from '../../src/ports/audit-log.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { diceOf, type Dice } from '../../crash/dice.ts'
-import { openPatiently } from '../kit/postgres/patient-store.ts'
+import {
+  AttackedPostgres,
+  AttackedSqlite,
+  type AttackedDatabase,
+  type Row,
+} from '../kit/attacked-database.ts'
 import { freshDatabase } from '../kit/postgres/test-database.ts'
 import { stillWorld, type StillWorld } from '../kit/still-world.ts'
 
@@ -76,89 +74,6 @@ export async function runColumnEdits(
   } finally {
     await database.close()
     rmSync(folder, { recursive: true })
-  }
-}
-
-type Row = Readonly<Record<string, SQLInputValue>>
-
-/** The database, as an attacker reaches it while no service runs. */
-interface AttackedDatabase {
-  /** The audit tables, with the columns of their keys. */
-  readonly tables: Readonly<Record<string, readonly string[]>>
-  readonly ask: (sql: string, values?: readonly SQLInputValue[]) => Promise<Row[]>
-  /** Opens it as `symbolon audit verify` does. */
-  readonly inspect: () => Promise<PostgresAuditLogSnapshot>
-  /** Opens it as the service does. */
-  readonly serve: () => Promise<Store>
-  readonly close: () => Promise<void>
-}
-
-const RECORD = ['tenant', 'number']
-const PARKED = ['tenant', 'transaction_id', 'position']
-
-class AttackedSqlite implements AttackedDatabase {
-  readonly tables = { record: RECORD, record_heads: ['tenant'], record_parked: PARKED }
-  readonly #folder: string
-  #db: DatabaseSync | null = null
-
-  constructor(folder: string) {
-    this.#folder = folder
-  }
-
-  async ask(sql: string, values: readonly SQLInputValue[] = []): Promise<Row[]> {
-    this.#db ??= new DatabaseSync(join(this.#folder, 'symbolon.db'))
-    return this.#db.prepare(sql).all(...values)
-  }
-
-  async inspect(): Promise<PostgresAuditLogSnapshot> {
-    await this.close()
-    const { close, ...opened } = openSqliteAuditLog(this.#folder)
-    return { ...opened, close: async () => close() }
-  }
-
-  async serve(): Promise<Store> {
-    await this.close()
-    return await SqliteStore.open({ folder: this.#folder, onFault: () => {} })
-  }
-
-  async close(): Promise<void> {
-    this.#db?.close()
-    this.#db = null
-  }
-}
-
-class AttackedPostgres implements AttackedDatabase {
-  readonly tables = { record: RECORD, tenant_heads: ['tenant'], record_parked: PARKED }
-  readonly #url: string
-  #client: pg.Client | null = null
-
-  constructor(url: string) {
-    this.#url = url
-  }
-
-  async ask(sql: string, values: readonly SQLInputValue[] = []): Promise<Row[]> {
-    if (this.#client === null) {
-      this.#client = new pg.Client(this.#url)
-      await this.#client.connect()
-    }
-    let n = 0
-    const numbered = sql.replaceAll('?', () => `$${++n}`)
-    return (await this.#client.query<Row>(numbered, [...values])).rows
-  }
-
-  async inspect(): Promise<PostgresAuditLogSnapshot> {
-    await this.close()
-    return await openPostgresAuditLog(this.#url)
-  }
-
-  async serve(): Promise<Store> {
-    await this.close()
-    return await openPatiently(this.#url)
-  }
-
-  async close(): Promise<void> {
-    await this.#client?.end()
-    this.#client = null
   }
 }
 

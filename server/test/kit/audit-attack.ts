@@ -2,6 +2,13 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { FileKeyProvider } from '../../src/adapters/local-keyring/file-key-provider.ts'
+import { LocalKeyring } from '../../src/adapters/local-keyring/local-keyring.ts'
+import { openSqliteAuditLog } from '../../src/adapters/sqlite/audit-log-snapshot.ts'
+import { packId } from '../../src/adapters/sqlite/ids.ts'
+import { SystemRandom } from '../../src/adapters/system/system-random.ts'
+import { isGenuine } from '../../src/audit/chain-flaws.ts'
+import { checkpointStatement, type AuditCheckpoint } from '../../src/ports/audit-log.ts'
+import { packCheckpoint } from '../../src/ports/packed-checkpoint.ts'
 import { eventsOfRow } from '../../src/adapters/sqlite/earlier-events.ts'
 
 /** Deletes every event but the first, of every tenant, and the checkpoints. */
@@ -39,7 +46,7 @@ export const STATED = {
   'before access states': ['root key check', 'every audit log has a checkpoint'],
 } as const
 
-/** Makes the database one of an older version; for that the root key is needed. Its checkpoints stay as they are. */
+/** Makes the database one of an older version, with checkpoints like its own if they are genuine; for that the root key is needed. */
 export async function downgrade(
   folder: string,
   to: keyof typeof STATED = 'before checkpoints',
@@ -47,8 +54,28 @@ export async function downgrade(
   const rootKey = await FileKeyProvider.open(join(folder, 'root.key'), { createIfMissing: false })
   const known = Buffer.from('symbolon: this root key is right')
   const check = await rootKey.wrap(known, STATED[to])
+  await renewCheckpoints(folder, rootKey)
   edit(folder, (db) => db.prepare('UPDATE installation SET root_key_check = ?').run(check))
   resetSchemaVersion(folder)
+}
+
+/** Leaves the access state out of the checkpoints. */
+async function renewCheckpoints(folder: string, rootKey: FileKeyProvider): Promise<void> {
+  const { tenants, auditLog, close } = openSqliteAuditLog(folder)
+  const keyring = new LocalKeyring(rootKey, new SystemRandom(), (id) => tenants.keys(id))
+  const renewed: [string, AuditCheckpoint][] = []
+  for (const id of await tenants.ids()) {
+    const keys = await keyring.open(id)
+    const checkpoint = (await auditLog.state(id))?.checkpoint ?? null
+    if (checkpoint === null || !isGenuine(keys, id, checkpoint)) continue
+    const covered = { ...checkpoint, access: null }
+    renewed.push([id, { ...covered, proof: keys.attest(checkpointStatement(id, covered)) }])
+  }
+  close()
+  edit(folder, (db) => {
+    const put = db.prepare('UPDATE record_heads SET seal = ? WHERE tenant = ?')
+    for (const [id, checkpoint] of renewed) put.run(packCheckpoint(checkpoint), packId(id))
+  })
 }
 
 export function edit(folder: string, change: (db: DatabaseSync) => unknown): void {
