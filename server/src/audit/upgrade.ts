@@ -8,8 +8,8 @@ import type { RewrappedKey } from '../ports/change.ts'
 import type { KeyProvider } from '../ports/key-provider.ts'
 import type { World } from '../ports/world.ts'
 import { checkpointOf, writeCheckpoint } from './checkpoint.ts'
-import type { CheckpointRule } from './chain-flaws.ts'
-import { verifyAuditLog } from './verification.ts'
+import type { CheckpointRule, Flaw } from './chain-flaws.ts'
+import { flawSinceCheckpoint, verifyAuditLog } from './verification.ts'
 
 type UpgradeWorld = Pick<World, 'clock' | 'keyring' | 'store'>
 
@@ -20,7 +20,8 @@ export interface AuditUpgrade {
 
 /**
  * Seals the access rows of every tenant of a store that an older version set up, and writes a checkpoint of its audit log, then
- * states under the root key that each has both. From then on a missing one is tampering. Returns the outcome; null, and does nothing, if that was stated before.
+ * states under the root key that each has both. From then on a missing one is tampering. Returns the outcome; null, and does
+ * nothing, if that was stated before.
  *
  * An audit log that does not verify gets no checkpoint, and `symbolon audit verify` keeps naming its flaw. Call before anything
  * else is written. Decisions 0081, 0082.
@@ -71,6 +72,11 @@ async function upgradeTenant(
   rule: CheckpointRule,
 ): Promise<void> {
   const before = await world.store.auditLog.state(tenantId)
+  if (before?.checkpoint != null && before.checkpoint.access === null) {
+    // A checkpoint of before the upgrade that was put back has the events since after it.
+    const flaw = await flawSinceCheckpoint(world, tenantId, before, { late: true })
+    if (flaw !== null) throw unsealed(flaw)
+  }
   // Once a checkpoint seals an access state, a missing one is tampering, even if the upgrade was interrupted.
   if (before?.checkpoint?.access == null) await sealAccessRows(world, tenantId)
   const state = await world.store.auditLog.state(tenantId)
@@ -81,7 +87,7 @@ async function upgradeTenant(
   // At most a minute of events: an older service made the first checkpoint a second after its start.
   const { flaw } = await verifyAuditLog(world, tenantId, { checkpoint: rule })
   if (flaw !== null || state === null) {
-    throw new Error(`Cannot checkpoint the audit log: event ${flaw?.number} ${flaw?.what}`)
+    throw unsealed(flaw)
   }
   const { removed, last } = state
   const keys = await world.keyring.open(tenantId)
@@ -89,6 +95,10 @@ async function upgradeTenant(
   const covered = { removed, last, at: world.clock.now(), access }
   const checkpoint = checkpointOf(keys, tenantId, covered)
   await world.store.commit(tenantId, [{ kind: 'put-audit-checkpoint', checkpoint }])
+}
+
+function unsealed(flaw: Flaw | null): Error {
+  return new Error(`Cannot checkpoint the audit log: event ${flaw?.number} ${flaw?.what}`)
 }
 
 /** Each attempt loses to a tenant or key that was created or deleted meanwhile. */

@@ -208,6 +208,8 @@ export async function flawOfNewest(
 
 interface SinceCheckpointOptions {
   readonly limit?: number
+  /** Whether to report events that should have been in a checkpoint long ago, too. */
+  readonly late?: boolean
   /** Called with each chunk of later events, once it is checked. */
   readonly onEvents?: (rows: readonly StoredAuditEvent[]) => void
 }
@@ -220,7 +222,7 @@ export async function flawSinceCheckpoint(
   { clock, store }: Pick<VerifyWorld, 'clock' | 'store'>,
   tenantId: string,
   { checkpoint, removed, last }: AuditLogState,
-  { limit = Infinity, onEvents }: SinceCheckpointOptions = {},
+  { limit = Infinity, late = false, onEvents }: SinceCheckpointOptions = {},
 ): Promise<Flaw | null> {
   const tail = new Tail(checkpoint, clock.now())
   let position = checkpoint?.last ?? removed
@@ -233,7 +235,7 @@ export async function flawSinceCheckpoint(
     const count = Math.min(end - position.number, AUDIT_EVENTS_AT_ONCE)
     const rows = await store.auditLog.rowsAfter(tenantId, position.number, count)
     if (rows.length === 0) break
-    const flaw = firstFlaw(position, rows) ?? tail.flawOfAge(rows)
+    const flaw = firstFlaw(position, rows) ?? (late ? tail.flawOf(rows) : tail.flawOfAge(rows))
     if (flaw !== null) return flaw
     onEvents?.(rows)
     position = rows.at(-1)!

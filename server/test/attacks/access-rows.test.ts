@@ -12,7 +12,9 @@ import { updateApplication } from '../../src/access/update-application.ts'
 import { FileKeyProvider } from '../../src/adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../../src/adapters/local-keyring/local-keyring.ts'
 import { SystemRandom } from '../../src/adapters/system/system-random.ts'
+import { checkpointStatement } from '../../src/ports/audit-log.ts'
 import { auditCheckpointer } from '../../src/audit/checkpoint.ts'
+import { upgradeAuditLogs, type AuditUpgrade } from '../../src/audit/upgrade.ts'
 import { verifyAccessRows } from '../../src/audit/verify-access-rows.ts'
 import { verifyAuditLog } from '../../src/audit/verification.ts'
 import type { RequestContext } from '../../src/base/access.ts'
@@ -23,6 +25,7 @@ import {
   AttackedSqlite,
   type AttackedDatabase,
 } from '../kit/attacked-database.ts'
+import { STATED } from '../kit/audit-attack.ts'
 import { freshDatabase } from '../kit/postgres/test-database.ts'
 import { temporaryFolder } from '../kit/running-vault.ts'
 import { contextWith, stillWorld, type StillWorld } from '../kit/still-world.ts'
@@ -171,7 +174,9 @@ for (const store of ['sqlite', 'postgres'] as const) {
         await stage.serve(async (world) => {
           await auditCheckpointer(world)()
           await stage.add()
-          await stage.add()
+          // The application may be gone.
+          await stage.narrow().catch(() => {})
+          await stage.regenerate().catch(() => {})
           world.clock.pass(DAY_MS)
           await auditCheckpointer(world)()
         })
@@ -209,6 +214,81 @@ test('a session that was changed before it is authorized gets no rights', async 
   await assert.rejects(authorizing, { code: 'session_not_found' })
 })
 
+test('the first start on an older database seals its access rows and proves its sessions, once', async (t) => {
+  for (const to of ['before access states', 'before checkpoints'] as const) {
+    const stage = await makeStage(t, 'sqlite')
+    await stage.downgrade(to)
+    await stage.database.ask(`UPDATE applications SET permissions = '["token:read"]'`)
+    assert.deepEqual(await stage.upgrade(), { tenants: 1, refused: [] })
+    assert.deepEqual(await stage.verify(), { ofEvents: null, ofAccess: null })
+    assert.equal(await stage.upgrade(), null)
+    await stage.serve(async (world) => {
+      assert.ok(await createIdentities(world).authenticate(stage.sessionKey))
+      await stage.add()
+    })
+    assert.deepEqual(await stage.verify(), { ofEvents: null, ofAccess: null })
+
+    await stage.database.ask('UPDATE record_heads SET access_revision = 0, access = NULL')
+    await stage.database.ask('UPDATE sessions SET proof = NULL')
+    assert.equal(await stage.upgrade(), null)
+    assert.equal((await stage.verify()).ofAccess, 'the access state is gone')
+  }
+})
+
+test('an upgrade that was interrupted goes on, and seals nothing that a checkpoint sealed before', async (t) => {
+  const stage = await makeStage(t, 'sqlite')
+  await stage.downgrade('before access states')
+  await stage.copy()
+  await stage.upgrade()
+  await stage.putBack('installation')
+  assert.deepEqual(await stage.upgrade(), { tenants: 1, refused: [] })
+  assert.deepEqual(await stage.verify(), { ofEvents: null, ofAccess: null })
+
+  await stage.putBack('installation')
+  await stage.database.ask('UPDATE record_heads SET access_revision = 0, access = NULL')
+  assert.equal((await stage.upgrade())!.refused.length, 1)
+  assert.equal((await stage.verify()).ofAccess, 'the access state is gone')
+})
+
+test('an upgrade is not repeated by the root key check and the checkpoint of before it, with all events since', async (t) => {
+  const stage = await makeStage(t, 'sqlite')
+  await stage.downgrade('before access states')
+  await stage.copy()
+  await stage.upgrade()
+  for (let n = 0; n < 3; n++) {
+    await stage.serve(async (world) => {
+      await stage.add()
+      world.clock.pass(DAY_MS)
+      await auditCheckpointer(world)()
+    })
+  }
+  assert.deepEqual(await stage.verify(), { ofEvents: null, ofAccess: null })
+  await stage.putBack('installation')
+  await stage.putBackState('access_revision', 'access', 'sealed_number', 'seal')
+  await stage.database.ask(`UPDATE applications SET permissions = '["token:read"]'`)
+  assert.equal((await stage.upgrade())!.refused.length, 1)
+  const { ofEvents, ofAccess } = await stage.verify()
+  assert.match(ofEvents ?? 'nothing', /should have been in a checkpoint long ago/)
+  assert.notEqual(ofAccess, null)
+})
+
+test('a checkpoint of before the upgrade that is put back is named', async (t) => {
+  const stage = await makeStage(t, 'sqlite')
+  await stage.downgrade('before access states')
+  await stage.copy()
+  await stage.upgrade()
+  await stage.putBackState('sealed_number', 'seal')
+  const said = { ofEvents: null, ofAccess: NOT_SEALED }
+  assert.deepEqual(await stage.verify(), said)
+  await stage.serve(async (world) => {
+    await stage.add()
+    await auditCheckpointer(world)()
+  })
+  assert.deepEqual(await stage.verify(), said)
+})
+
+const NOT_SEALED = 'the access state is not in the checkpoint, which is from before the upgrade'
+
 interface Stage {
   readonly database: AttackedDatabase
   /** The table with the end of each audit log. */
@@ -221,6 +301,9 @@ interface Stage {
   readonly putBackState: (...columns: string[]) => Promise<void>
   readonly serve: <Result>(work: (world: StillWorld) => Promise<Result>) => Promise<Result>
   readonly verify: () => Promise<{ ofEvents: string | null; ofAccess: string | null }>
+  /** Makes the database one of an older version. */
+  readonly downgrade: (to: keyof typeof STATED) => Promise<void>
+  readonly upgrade: () => Promise<AuditUpgrade | null>
   readonly add: () => Promise<unknown>
   readonly narrow: () => Promise<unknown>
   readonly regenerate: () => Promise<unknown>
@@ -310,8 +393,24 @@ async function makeStage(t: TestContext, name: 'sqlite' | 'postgres'): Promise<S
     add,
     open,
     authorize,
+    downgrade: async (to) => {
+      await serve(async ({ store, keyring }) => {
+        const { tenantId } = made!
+        const keys = await keyring.open(tenantId)
+        const covered = { ...(await store.auditLog.state(tenantId))!.checkpoint!, access: null }
+        const proof = keys.attest(checkpointStatement(tenantId, covered))
+        const checkpoint = { ...covered, proof }
+        await store.commit(tenantId, [{ kind: 'put-audit-checkpoint', checkpoint }])
+      })
+      const known = Buffer.from('symbolon: this root key is right')
+      const check = await provider.wrap(known, STATED[to])
+      await database.ask('UPDATE installation SET root_key_check = ?', [check])
+      await database.ask(`UPDATE ${heads} SET access_revision = 0, access = NULL`)
+      await database.ask('UPDATE sessions SET proof = NULL')
+    },
+    upgrade: () => serve((world) => upgradeAuditLogs(world, provider)),
     copy: async () => {
-      for (const it of Object.keys(database.tables)) {
+      for (const it of [...Object.keys(database.tables), 'installation']) {
         await database.ask(`CREATE TABLE before_${it} AS SELECT * FROM ${it}`)
       }
     },
