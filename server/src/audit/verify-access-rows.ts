@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { flawOfAccessState, flawOfRevision, isVouchedFor } from '../access/access-state-flaw.ts'
 import { AccessSum } from '../access/access-sum.ts'
 import { AUDIT_EVENTS_AT_ONCE } from '../base/limits.ts'
-import { accessChangesIn, type AccessRow, type AccessTable } from '../ports/access-state.ts'
+import { accessChangesIn, type AccessRow } from '../ports/access-state.ts'
 import {
   CHAIN_START,
   decodeAuditEventSummary,
@@ -14,7 +14,7 @@ import type { AuditLogState } from '../ports/store.ts'
 import type { TenantKeys } from '../ports/keyring.ts'
 import type { World } from '../ports/world.ts'
 
-type VerifyWorld = Pick<World, 'clock' | 'keyring'> & {
+type AccessRowsWorld = Pick<World, 'clock' | 'keyring'> & {
   readonly store: Pick<World['store'], 'accessRows' | 'auditLog'>
 }
 
@@ -31,7 +31,7 @@ export interface AccessVerdict {
  * If they change meanwhile, starts again.
  */
 export async function verifyAccessRows(
-  world: VerifyWorld,
+  world: AccessRowsWorld,
   tenantId: string,
 ): Promise<AccessVerdict> {
   const { auditLog } = world.store
@@ -61,7 +61,7 @@ function pointOf({ removed, checkpoint, access }: AuditLogState): (number | unde
 }
 
 async function flawOfApplications(
-  world: VerifyWorld,
+  world: AccessRowsWorld,
   keys: TenantKeys,
   tenantId: string,
   state: AuditLogState,
@@ -78,7 +78,7 @@ async function flawOfApplications(
 
 /** The number of changes of applications and keys that the newest events tell of. */
 async function changesSinceCheckpoint(
-  { clock, store }: VerifyWorld,
+  { clock, store }: AccessRowsWorld,
   tenantId: string,
   { checkpoint, last }: AuditLogState,
 ): Promise<number> {
@@ -105,39 +105,39 @@ function summaryOf({ entry }: StoredAuditEvent): AuditEventSummary[] {
 }
 
 async function flawOfRows(
-  world: VerifyWorld,
+  world: AccessRowsWorld,
   keys: TenantKeys,
   tenantId: string,
   sealed: AccessSum,
 ): Promise<string | null> {
   const sum = new AccessSum(keys, tenantId)
-  for await (const [table, { id, statement }] of rowsOf(world, tenantId)) {
-    if (statement === null) return `${NAMES[table]} ${id} was changed ${OUTSIDE}`
+  for await (const [name, { id, statement }] of rowsOf(world, tenantId)) {
+    if (statement === null) return `${name} ${id} was changed ${OUTSIDE}`
     sum.add(statement)
   }
   if (sum.equals(sealed)) return null
-  for await (const [table, { id, statement }] of rowsOf(world, tenantId)) {
+  for await (const [name, { id, statement }] of rowsOf(world, tenantId)) {
     if (statement !== null && sealed.isWithout(sum, [statement])) {
-      return `${NAMES[table]} ${id} was added ${OUTSIDE}`
+      return `${name} ${id} was added ${OUTSIDE}`
     }
   }
   return `an application or key was added, changed, removed or put back ${OUTSIDE}`
 }
 
 async function* rowsOf(
-  { clock, store }: VerifyWorld,
+  { clock, store }: AccessRowsWorld,
   tenantId: string,
-): AsyncGenerator<[keyof typeof NAMES, AccessRow]> {
-  for (const table of ['applications', 'application_keys'] as const) {
+): AsyncGenerator<[name: string, row: AccessRow]> {
+  for (const [table, name] of SEALED) {
     for await (const rows of store.accessRows(tenantId, table)) {
-      for (const it of rows) yield [table, it]
+      for (const it of rows) yield [name, it]
       await clock.yield()
     }
   }
 }
 
 async function flawOfSessions(
-  { clock, store }: VerifyWorld,
+  { clock, store }: AccessRowsWorld,
   keys: TenantKeys,
   tenantId: string,
 ): Promise<string | null> {
@@ -192,10 +192,11 @@ async function isDeleted({ store }: Pick<World, 'store'>, tenantId: string): Pro
   return (await store.tenants.find(tenantId)) === null
 }
 
-const NAMES = {
-  applications: 'application',
-  application_keys: 'application key',
-} as const satisfies Partial<Record<AccessTable, string>>
+/** The tables that the access state seals, and what their rows are called. */
+const SEALED = [
+  ['applications', 'application'],
+  ['application_keys', 'application key'],
+] as const
 const OUTSIDE = 'outside the service'
 
 /** Each attempt loses to a change of an application or a key. */

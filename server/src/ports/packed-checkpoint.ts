@@ -8,7 +8,7 @@ export function packCheckpoint({ removed, last, at, access, proof }: AuditCheckp
     removed: packPosition(removed),
     last: packPosition(last),
     at,
-    ...(access === null ? {} : { access: packAccess(access) }),
+    ...(access === null ? {} : { access: packSealedAccess(access) }),
     proof: Buffer.from(proof).toString('base64'),
   }
   return JSON.stringify(packed)
@@ -18,11 +18,11 @@ interface PackedCheckpoint {
   readonly removed: PackedPosition
   readonly last: PackedPosition
   readonly at: number
-  readonly access?: PackedAccess
+  readonly access?: PackedSealedAccess
   readonly proof: string
 }
 
-interface PackedAccess {
+interface PackedSealedAccess {
   readonly revision: number
   readonly digest: string
 }
@@ -45,7 +45,7 @@ export function unpackCheckpoint(text: string, lastNumber: number): AuditCheckpo
       removed: unpackPosition(removed),
       last: unpackPosition(last),
       at,
-      access: access === undefined ? null : unpackAccess(access),
+      access: access === undefined ? null : unpackSealedAccess(access),
       proof: Uint8Array.from(Buffer.from(proof, 'base64')),
     }
   } catch {
@@ -69,10 +69,10 @@ function unpackPosition({ number, listed, hash }: PackedPosition): ChainPosition
   return { number, listed, hash: Uint8Array.from(Buffer.from(hash, 'hex')) }
 }
 
-function packAccess({ revision, digest }: SealedAccess): PackedAccess {
+function packSealedAccess({ revision, digest }: SealedAccess): PackedSealedAccess {
   return { revision, digest: Buffer.from(digest).toString('hex') }
 }
 
-function unpackAccess({ revision, digest }: PackedAccess): SealedAccess {
+function unpackSealedAccess({ revision, digest }: PackedSealedAccess): SealedAccess {
   return { revision, digest: Uint8Array.from(Buffer.from(digest, 'hex')) }
 }

@@ -32,13 +32,13 @@ import { contextWith, stillWorld, type StillWorld } from '../kit/still-world.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-interface Attack {
+interface AccessAttack {
   readonly name: string
   /** What the service does after the attacker has copied the database. */
-  readonly meanwhile?: (stage: Stage) => Promise<unknown>
+  readonly meanwhile?: (stage: AccessStage) => Promise<unknown>
   /** How long it runs after that; a second gives it time for a checkpoint. */
   readonly passes?: number
-  readonly attack: (stage: Stage) => Promise<unknown>
+  readonly attack: (stage: AccessStage) => Promise<unknown>
   /** What verification says of the access rows. */
   readonly says: RegExp
 }
@@ -47,7 +47,7 @@ const OUTSIDE =
   /^an application or key was added, changed, removed or put back outside the service$/
 const EARLIER = /applications or keys were put back to an earlier state$/
 
-const ATTACKS: readonly Attack[] = [
+const ATTACKS: readonly AccessAttack[] = [
   {
     name: 'an application has the permissions of yesterday again',
     meanwhile: (it) => it.narrow(),
@@ -289,7 +289,7 @@ test('a checkpoint of before the upgrade that is put back is named', async (t) =
 
 const NOT_SEALED = 'the access state is not in the checkpoint, which is from before the upgrade'
 
-interface Stage {
+interface AccessStage {
   readonly database: AttackedDatabase
   /** The table with the end of each audit log. */
   readonly heads: string
@@ -314,7 +314,7 @@ interface Stage {
 const MANAGER = ['application:create', 'application:update', 'token:create'] as const
 
 /** Makes a tenant with an application, which expires, and an authorized session of it. */
-async function makeStage(t: TestContext, name: 'sqlite' | 'postgres'): Promise<Stage> {
+async function makeStage(t: TestContext, name: 'sqlite' | 'postgres'): Promise<AccessStage> {
   const folder = temporaryFolder(t)
   const database =
     name === 'sqlite' ? new AttackedSqlite(folder) : new AttackedPostgres(await freshDatabase())
@@ -327,7 +327,7 @@ async function makeStage(t: TestContext, name: 'sqlite' | 'postgres'): Promise<S
     return { ...stillWorld(store), clock, log, logged, random, keyring }
   }
   let current: StillWorld | null = null
-  const serve: Stage['serve'] = async (work) => {
+  const serve: AccessStage['serve'] = async (work) => {
     const store = await database.serve()
     try {
       return await work((current = worldOf(store)))

@@ -10,12 +10,12 @@ import type { AccessRowReader } from '../../ports/store.ts'
 import { applicationKeyOf, applicationOf, sessionOf, type PostgresRow } from './rows.ts'
 import type { AskPostgres } from './session.ts'
 
-interface ReadTable {
+interface PostgresAccessTable {
   readonly key: readonly string[]
   readonly statementOf: (tenantId: string, row: PostgresRow) => string[]
 }
 
-const TABLES: Readonly<Record<AccessTable, ReadTable>> = {
+const TABLES: Readonly<Record<AccessTable, PostgresAccessTable>> = {
   applications: {
     key: ['id'],
     statementOf: (tenantId, row) => applicationStatement(tenantId, applicationOf(row)),

@@ -11,14 +11,14 @@ import type { AccessRowReader } from '../../ports/store.ts'
 import { packId, unpackId } from './ids.ts'
 import { applicationKeyOf, applicationOf, sessionOf, type SqliteRow } from './rows.ts'
 
-interface ReadTable {
+interface SqliteAccessTable {
   readonly key: readonly string[]
   /** Columns with ids. */
   readonly ids: readonly string[]
   readonly statementOf: (tenantId: string, row: SqliteRow) => string[]
 }
 
-const TABLES: Readonly<Record<AccessTable, ReadTable>> = {
+const TABLES: Readonly<Record<AccessTable, SqliteAccessTable>> = {
   applications: {
     key: ['id'],
     ids: ['id', 'created_by', 'modified_by'],
