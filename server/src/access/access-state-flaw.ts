@@ -1,5 +1,5 @@
 /** Checks an access state by itself, and against the checkpoint of the audit log, without reading the rows that it seals. */
-import { accessStateStatement, sessionStatement } from '../ports/access-state.ts'
+import { accessStateStatement, sessionStatement, type AccessState } from '../ports/access-state.ts'
 import { checkpointStatement } from '../ports/audit-log.ts'
 import type { TenantKeys } from '../ports/keyring.ts'
 import type { AuditLogState } from '../ports/store.ts'
@@ -14,7 +14,7 @@ export function flawOfAccessState(
   { access, checkpoint }: Pick<AuditLogState, 'access' | 'checkpoint'>,
 ): string | null {
   if (access === null) return 'is gone'
-  if (!keys.attests(accessStateStatement(tenantId, access), access.proof)) return 'is not genuine'
+  if (!isGenuineAccess(keys, tenantId, access)) return 'is not genuine'
   if (checkpoint === null || !isVouchedFor(keys, tenantId, { checkpoint })) return null
   const sealed = checkpoint.access
   if (sealed === null) return 'is not in the checkpoint, which is from before the upgrade'
@@ -39,6 +39,10 @@ export function flawOfRevision(
   const expected = checkpoint.access.revision + changes
   if (access?.revision === expected) return null
   return `is of revision ${access?.revision}, and by the audit log it should be ${expected}: applications or keys were put back to an earlier state`
+}
+
+export function isGenuineAccess(keys: Attesting, tenantId: string, access: AccessState): boolean {
+  return keys.attests(accessStateStatement(tenantId, access), access.proof)
 }
 
 /** Whether there is a checkpoint, and it is genuine. */

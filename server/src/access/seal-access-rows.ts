@@ -2,6 +2,7 @@ import type { AccessState } from '../ports/access-state.ts'
 import type { Change } from '../ports/change.ts'
 import type { TenantKeys } from '../ports/keyring.ts'
 import type { World } from '../ports/world.ts'
+import { isGenuineAccess } from './access-state-flaw.ts'
 import { AccessSum } from './access-sum.ts'
 
 type SealWorld = Pick<World, 'clock' | 'keyring'> & {
@@ -9,8 +10,9 @@ type SealWorld = Pick<World, 'clock' | 'keyring'> & {
 }
 
 /**
- * Vouches for the applications, keys and sessions of a tenant as they are, and returns their new access state: for a database of an
- * older version, and for a tenant whose key for proofs was replaced. Decision 0082.
+ * Vouches for the applications, keys and sessions of a tenant as they are, and returns their access state: for a database of an older
+ * version, and for a tenant whose key for proofs was replaced. A genuine state is kept: another server may have made it meanwhile.
+ * Decision 0082.
  *
  * Rejects if a row cannot be read, or if rows change too often.
  */
@@ -19,7 +21,9 @@ export async function sealAccessRows(world: SealWorld, tenantId: string): Promis
   const keys = await world.keyring.open(tenantId)
   await proveSessions(world, keys, tenantId)
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-    const before = (await store.auditLog.state(tenantId))?.access?.revision ?? 0
+    const access = (await store.auditLog.state(tenantId))?.access ?? null
+    if (access !== null && isGenuineAccess(keys, tenantId, access)) return access
+    const before = access?.revision ?? 0
     const state = (await sumOfRows(world, keys, tenantId)).state(before + 1)
     const conflict = await store.commit(tenantId, [{ kind: 'put-access-state', before, state }])
     if (conflict === null) return state

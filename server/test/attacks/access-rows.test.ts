@@ -235,6 +235,16 @@ test('the first start on an older database seals its access rows and proves its 
   }
 })
 
+test('two servers that upgrade a database at the same time seal it once', async (t) => {
+  const stage = await makeStage(t, 'sqlite')
+  await stage.downgrade('before access states')
+  const upgrades = await stage.upgradeTwice()
+  for (const it of upgrades) assert.deepEqual(it, { tenants: 1, refused: [] })
+  assert.deepEqual(await stage.verify(), { ofEvents: null, ofAccess: null })
+  const [row] = await stage.database.ask('SELECT access_revision AS revision FROM record_heads')
+  assert.equal(row!['revision'], 1)
+})
+
 test('an upgrade that was interrupted goes on, and seals nothing that a checkpoint sealed before', async (t) => {
   const stage = await makeStage(t, 'sqlite')
   await stage.downgrade('before access states')
@@ -304,6 +314,7 @@ interface AccessStage {
   /** Makes the database one of an older version. */
   readonly downgrade: (to: keyof typeof STATED) => Promise<void>
   readonly upgrade: () => Promise<AuditUpgrade | null>
+  readonly upgradeTwice: () => Promise<(AuditUpgrade | null)[]>
   readonly add: () => Promise<unknown>
   readonly narrow: () => Promise<unknown>
   readonly regenerate: () => Promise<unknown>
@@ -409,6 +420,8 @@ async function makeStage(t: TestContext, name: 'sqlite' | 'postgres'): Promise<A
       await database.ask('UPDATE sessions SET proof = NULL')
     },
     upgrade: () => serve((world) => upgradeAuditLogs(world, provider)),
+    upgradeTwice: () =>
+      serve((world) => Promise.all([1, 2].map(() => upgradeAuditLogs(world, provider)))),
     copy: async () => {
       for (const it of [...Object.keys(database.tables), 'installation']) {
         await database.ask(`CREATE TABLE before_${it} AS SELECT * FROM ${it}`)
