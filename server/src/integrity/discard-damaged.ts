@@ -25,7 +25,7 @@ export interface ReplacedKey {
 
 /**
  * Replaces every tenant key that cannot be unwrapped with a new one. Returns the replaced keys: by purpose, their envelopes are
- * lost, their fingerprints, or their search indexes and proofs of audit checkpoints.
+ * lost, their fingerprints, or their search indexes and the proofs of audit checkpoints and access rows.
  */
 export async function replaceDamagedKeys(
   world: Pick<World, 'clock' | 'store' | 'keyring'>,

@@ -149,7 +149,7 @@ const ATTACKS: readonly AccessAttack[] = [
     says: /^session [0-9a-f-]{36} was added or changed outside the service$/,
   },
   {
-    name: 'a session is opened by no one',
+    name: 'a session has the hash of the attacker',
     attack: (it) =>
       it.database.ask('UPDATE sessions SET hash = ?, proof = NULL', [Buffer.alloc(32, 7)]),
     says: /^session [0-9a-f-]{36} was added or changed outside the service$/,

@@ -282,7 +282,7 @@ describe('a backup of a vault with a damaged value', () => {
     const restored = await restore(vault.folder, backup, 'restored', '--skip-damaged')
     assert.match(
       restored.out,
-      /^LOST: tenant_key idx\/1 .* the audit log so far is taken to be genuine$/m,
+      /^LOST: tenant_key idx\/1 .* the audit log so far, applications, keys and sessions are taken to be genuine$/m,
     )
     const folder = join(vault.folder, 'restored')
     cpSync(join(vault.folder, 'root.key'), join(folder, 'root.key'))
