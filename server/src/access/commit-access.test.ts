@@ -177,7 +177,7 @@ async function makeStage(): Promise<SealedTenant> {
 
 /** Lets others that wait for nothing go on. */
 async function aWhile(): Promise<void> {
-  for (let n = 0; n < 50; n++) await undefined
+  for (let n = 0; n < 50; n++) await Promise.resolve()
 }
 
 /** Computes the sum of the rows anew. */
