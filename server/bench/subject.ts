@@ -189,6 +189,7 @@ async function addApplication(
   await world.store.commit(tenantId, [
     { kind: 'insert-application', application },
     { kind: 'insert-application-key', key: issued.stored },
+    { kind: 'leave-access-state' },
   ])
   return { key: issued.key, id }
 }

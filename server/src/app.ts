@@ -29,8 +29,9 @@ export type App = Server & { readonly jobs: JobWorker }
 
 export function createApp(outside: World, settings: AppSettings): App {
   const ephemeralKeys = new EphemeralKeys()
-  const identities = createIdentities(outside, ephemeralKeys)
-  const world: World = { ...outside, store: identities.store, keyring: keysOfTenants(outside) }
+  const keyring = keysOfTenants(outside)
+  const identities = createIdentities({ ...outside, keyring }, ephemeralKeys)
+  const world: World = { ...outside, store: identities.store, keyring }
   const jobs = new JobWorker(world, {
     ephemeralKeys,
     tokens: settings.tokens,

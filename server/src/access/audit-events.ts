@@ -165,6 +165,9 @@ function partOfChange(change: Change): PartOfChange | null {
     case 'drop-parked-audit-events':
     case 'trim-audit-log':
     case 'put-audit-checkpoint':
+    case 'put-access-state':
+    case 'leave-access-state':
+    case 'prove-session':
     // The decisions record that it was invoked and how its result is used.
     case 'insert-job':
     case 'claim-job':

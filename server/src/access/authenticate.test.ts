@@ -4,7 +4,8 @@ import { stillWorld, thinKeyProvider, type StillWorld } from '../../test/kit/sti
 import { IDENTITY_CACHE_MS } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { Store } from '../ports/store.ts'
-import type { KeyHolder, StoredApplication } from '../ports/stored.ts'
+import { sessionStatement } from '../ports/access-state.ts'
+import type { KeyHolder, StoredApplication, StoredSession } from '../ports/stored.ts'
 import { hashApiKey, makeApiKey } from './api-key.ts'
 import { createIdentities, type Identities } from './authenticate.ts'
 import { setUp } from './set-up.ts'
@@ -114,7 +115,7 @@ test('authenticate() honours a change made here at once', async () => {
   await update(identities.store, first.tenantId, { ...application, permissions: ['log:read'] })
   assert.deepEqual((await identities.authenticate(first.apiKey)).permissions, ['log:read'])
   const change = { kind: 'delete-application', id: first.applicationId } as const
-  await identities.store.commit(first.tenantId, [change])
+  await identities.store.commit(first.tenantId, [change, LEFT])
   await assert.rejects(async () => await identities.authenticate(first.apiKey), {
     code: 'key_unknown',
   })
@@ -139,10 +140,10 @@ test('authenticate() forgets also when it is unknown whether the change was made
       throw new Error('Cannot commit')
     },
   }
-  const identities = createIdentities({ clock: world.clock, store: failing })
+  const identities = createIdentities({ ...world, store: failing })
   await identities.authenticate(first.apiKey)
   const change = { kind: 'delete-application', id: first.applicationId } as const
-  await assert.rejects(identities.store.commit(first.tenantId, [change]))
+  await assert.rejects(identities.store.commit(first.tenantId, [change, LEFT]))
   await identities.authenticate(first.apiKey)
   assert.equal(lookups(), 2)
 })
@@ -186,7 +187,7 @@ test('authenticate() believes a session for a second, and not past its end', asy
   await authorizeSession(world, first)
   const principal = await identities.authenticate(key)
   const change = { kind: 'delete-application', id: first.applicationId } as const
-  assert.equal(await world.store.commit(first.tenantId, [change]), null)
+  assert.equal(await world.store.commit(first.tenantId, [change, LEFT]), null)
   world.clock.pass(IDENTITY_CACHE_MS - 1)
   assert.equal(identities.authenticate(key), principal)
   world.clock.pass(1)
@@ -206,7 +207,7 @@ test('authenticate() forgets a session at once when a key is deleted here, and a
       world.clock.pass(1)
     } else {
       const change = { kind: 'delete-application', id: first.applicationId } as const
-      assert.equal(await identities.store.commit(first.tenantId, [change]), null)
+      assert.equal(await identities.store.commit(first.tenantId, [change, LEFT]), null)
     }
     await assert.rejects(async () => await identities.authenticate(key), { code: 'key_unknown' })
   }
@@ -241,7 +242,7 @@ async function oneTenant(): Promise<IdentifyStage> {
   return {
     world,
     counted,
-    identities: createIdentities({ clock: world.clock, store: counted }),
+    identities: createIdentities({ ...world, store: counted }),
     first,
     application: application!,
     lookups: () => lookups,
@@ -252,7 +253,10 @@ async function oneTenant(): Promise<IdentifyStage> {
 }
 
 async function update(store: Store, tenantId: string, application: StoredApplication) {
-  assert.equal(await store.commit(tenantId, [{ kind: 'update-application', application }]), null)
+  assert.equal(
+    await store.commit(tenantId, [{ kind: 'update-application', application }, LEFT]),
+    null,
+  )
 }
 
 async function addKey(
@@ -270,16 +274,17 @@ async function addKey(
     createdAt: 0,
   }
   const change = { kind: 'insert-application-key', key: stored } as const
-  assert.equal(await store.commit(tenantId, [change]), null)
+  assert.equal(await store.commit(tenantId, [change, LEFT]), null)
 }
 
+const LEFT = { kind: 'leave-access-state' } as const
 const SESSION = '01945d00-0000-4000-8000-00000000000e'
 const SESSION_MS = 5_000
 
 /** Opens a session of the first application, whose type does not matter here, and returns its key. */
 async function openSession(world: StillWorld, first: IdentifyStage['first']): Promise<string> {
   const key = makeApiKey('session', world.random)
-  const session = {
+  const opened = {
     id: SESSION,
     ...(await keyOf(world, first)),
     hash: hashApiKey(key),
@@ -288,20 +293,35 @@ async function openSession(world: StillWorld, first: IdentifyStage['first']): Pr
     expiresAt: world.clock.now() + SESSION_MS,
     authorization: null,
   }
+  const session = { ...opened, proof: await proofOf(world, first.tenantId, opened) }
   const change = { kind: 'insert-session', session } as const
   assert.equal(await world.store.commit(first.tenantId, [change]), null)
   return key
 }
 
 async function authorizeSession(world: StillWorld, first: IdentifyStage['first']): Promise<void> {
-  const change = {
-    kind: 'authorize-session',
-    id: SESSION,
-    authorization: { permissions: ['token:read'], rules: [], ...(await keyOf(world, first)) },
+  const granted = {
+    authorization: {
+      permissions: ['token:read'],
+      rules: [],
+      ...(await keyOf(world, first)),
+    },
     expiresAt: world.clock.now() + SESSION_MS,
-    now: world.clock.now(),
   } as const
+  const nonce = hashApiKey('nonce')
+  const now = world.clock.now()
+  const session = (await world.store.sessions.findByNonce(first.tenantId, nonce, now))!
+  const proof = await proofOf(world, first.tenantId, { ...session, ...granted })
+  const change = { kind: 'authorize-session', id: SESSION, ...granted, proof, now } as const
   assert.equal(await world.store.commit(first.tenantId, [change]), null)
+}
+
+async function proofOf(
+  { keyring }: StillWorld,
+  tenantId: string,
+  session: Omit<StoredSession, 'proof'>,
+): Promise<Uint8Array> {
+  return (await keyring.open(tenantId)).attest(sessionStatement(tenantId, session))
 }
 
 async function keyOf({ store }: StillWorld, { tenantId, applicationId }: IdentifyStage['first']) {

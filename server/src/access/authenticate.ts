@@ -10,6 +10,7 @@ import { withCommit } from '../ports/with-commit.ts'
 import type { World } from '../ports/world.ts'
 import { apiKeyLooksRight, hashApiKey, isSessionKey } from './api-key.ts'
 import { commonDestinations, narrowedTo } from './destinations.ts'
+import { isAsWritten } from './sessions/is-as-written.ts'
 import { EphemeralKeys, type EphemeralKeySubject } from './ephemeral-keys.ts'
 
 /**
@@ -19,6 +20,8 @@ import { EphemeralKeys, type EphemeralKeySubject } from './ephemeral-keys.ts'
  * by another process takes effect within that second, a change through `store` at once. A failure is never cached, and a
  * malformed key is refused without a look-up. Keys are held as hashes only: as text, which takes a third of the time that bytes
  * take.
+ *
+ * A session that the database holds in another form than the service wrote it is unknown.
  *
  * A session key is looked up for every request until the session has its rights, so it has them from the next request on without
  * invalidation. An ephemeral key is looked up for every request, since it ends with its run. It is accepted only on in-process
@@ -44,7 +47,7 @@ export interface Identities {
 }
 
 export function createIdentities(
-  world: Pick<World, 'clock' | 'store'>,
+  world: Pick<World, 'clock' | 'keyring' | 'log' | 'store'>,
   ephemeralKeys: Pick<EphemeralKeys, 'find'> = new EphemeralKeys(),
 ): Identities {
   const known = new LRUCache<string, KnownPrincipal>({ max: IDENTITY_CACHE_ENTRIES_MAX })
@@ -141,7 +144,8 @@ export function createIdentities(
   async function findSession(keyHash: Uint8Array): Promise<FoundPrincipal | null> {
     const holder = await world.store.sessions.findByKeyHash(keyHash)
     if (holder === null) return null
-    const { application, session, authorizer } = holder
+    const { tenant, application, session, authorizer } = holder
+    if (!(await isAsWritten(world, tenant.id, session))) return null
     const ends = [session.expiresAt, application.expiresAt, authorizer?.expiresAt ?? null]
     return {
       principal: principalOfSession(holder),
@@ -240,6 +244,8 @@ const CHANGES_IDENTITY: Readonly<Record<Change['kind'], boolean>> = {
   'delete-application': true,
   'insert-application-key': false,
   'delete-application-key': true,
+  'put-access-state': false,
+  'leave-access-state': false,
   'insert-tokens': false,
   'remember-answer': false,
   'update-token': false,
@@ -259,6 +265,7 @@ const CHANGES_IDENTITY: Readonly<Record<Change['kind'], boolean>> = {
   'insert-session': false,
   // A session without rights is never cached.
   'authorize-session': false,
+  'prove-session': false,
   'insert-proxy': false,
   'update-proxy': false,
   'delete-proxy': false,

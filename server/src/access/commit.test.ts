@@ -32,7 +32,7 @@ test('commit() makes change and answer durable in one commit', async () => {
   assert.equal(await commit(world, repeating('a'), [INSERT], ANSWER), null)
   assert.deepEqual(
     world.committed.map((it) => it.kind),
-    ['insert-application', 'append-audit-events', 'remember-answer'],
+    ['insert-application', 'append-audit-events', 'remember-answer', 'leave-access-state'],
   )
   assert.deepEqual(await replay(world, repeating('a')), ANSWER)
 })
@@ -57,13 +57,17 @@ test('commit() remembers nothing without a key, without an answer, or a second t
     [
       'insert-application',
       'append-audit-events',
+      'leave-access-state',
       'delete-application',
       'append-audit-events',
+      'leave-access-state',
       'insert-application',
       'append-audit-events',
       'remember-answer',
+      'leave-access-state',
       'delete-application',
       'append-audit-events',
+      'leave-access-state',
     ],
   )
 })

@@ -11,6 +11,7 @@ import type { StoredAnswer } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
 import { auditEventsOf } from './audit-events.ts'
 import { grantsAmong, requireGrants, type PastGrant } from './authorize.ts'
+import { commitAccess } from './commit-access.ts'
 import { transactionRefusal } from './enlist.ts'
 import { openValue } from './open-value.ts'
 
@@ -23,6 +24,8 @@ import { openValue } from './open-value.ts'
  * become durable together, a repetition can never do the work twice. Returns the conflict that prevented the changes, or null.
  *
  * If the caller's request is part of a transaction, changes to tokens wait for that transaction's commit; the answer does not.
+ *
+ * Changes of applications and keys come with their access state: commitAccess().
  *
  * Before changes the caller is identified again, so that a key that was revoked during the request changes nothing.
  *
@@ -65,8 +68,9 @@ export async function commit(
   if (all.length === 0) return null
   let conflict: Conflict | null
   try {
-    conflict = await world.store.commit(tenantId, all)
+    conflict = await commitAccess(world, tenantId, all)
   } catch (cause) {
+    if (cause instanceof ServiceError) throw cause
     throw new ServiceError('store_unavailable', undefined, { cause })
   }
   if (conflict?.kind === 'answer-taken') throw new ServiceError('idempotency_in_flight')

@@ -96,8 +96,8 @@ describe('POST /applications', () => {
       body: { ...BACKEND, create_key: false },
     })
     assert.equal('key' in (body as JsonObject), false)
-    const made = world.committed.slice(-2).map((it) => it.kind)
-    assert.deepEqual(made, ['insert-application', 'append-audit-events'])
+    const made = world.committed.slice(-3).map((it) => it.kind)
+    assert.deepEqual(made, ['insert-application', 'append-audit-events', 'put-access-state'])
   })
 
   test('201: what clients send along from elsewhere has no effect', async () => {

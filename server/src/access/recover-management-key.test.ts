@@ -114,7 +114,10 @@ describe('recoverManagementKey()', () => {
     const add = async (n: number, changed: Partial<StoredApplication>): Promise<string> => {
       const id = `00000000-0000-4000-8000-00000000000${n}`
       const application = { ...found, id, ...changed }
-      await world.store.commit(tenantId, [{ kind: 'insert-application', application }])
+      await world.store.commit(tenantId, [
+        { kind: 'insert-application', application },
+        { kind: 'leave-access-state' },
+      ])
       return id
     }
     const cases: [id: string, what: RegExp][] = [
@@ -126,7 +129,10 @@ describe('recoverManagementKey()', () => {
     for (const [id, what] of cases) await assert.rejects(recover({ applicationId: id }), what)
     for (let version = 2; version <= APPLICATION_KEYS_MAX; version++) {
       const { stored } = issueKey(world.random, found, { version, by: found.id, at: 1 })
-      await world.store.commit(tenantId, [{ kind: 'insert-application-key', key: stored }])
+      await world.store.commit(tenantId, [
+        { kind: 'insert-application-key', key: stored },
+        { kind: 'leave-access-state' },
+      ])
     }
     await assert.rejects(recover({ applicationId }), /it has 10 keys already/)
     assert.deepEqual(await world.store.tenants.notices(), [])

@@ -5,6 +5,7 @@ import type { Change } from '../ports/change.ts'
 import type { StoredApplication, StoredTenant } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
 import { auditEventsOf } from './audit-events.ts'
+import { commitAccess } from './commit-access.ts'
 import { issueKey, type IssuedKey } from './issue-key.ts'
 import { findNamedTenant } from './named-tenant.ts'
 import { permissionsOf } from './permissions.ts'
@@ -50,7 +51,7 @@ export async function recoverManagementKey(
     // Proves that the root key also opens the tenant's data.
     await world.keyring.open(tenant.id)
     const { application, issued, changes } = await prepareKey(world, tenant, request.applicationId)
-    const conflict = await world.store.commit(tenant.id, [
+    const conflict = await commitAccess(world, tenant.id, [
       { kind: 'require-root-key', id: keyProvider.id },
       ...changes,
     ])

@@ -34,7 +34,8 @@ export async function checkRootKey(
 
 /**
  * Returns the value by which checkRootKey() recognizes this root key. It also states that the audit log of every tenant has a
- * checkpoint: only the holder of the root key can state that, and without such a value the store is not served. Decision 0081.
+ * checkpoint, which seals an access state: only the holder of the root key can state that, and without such a value the store is not
+ * served. Decisions 0081, 0082.
  */
 export async function makeRootKeyCheck(keyProvider: KeyProvider): Promise<RootKeyCheck> {
   return { id: keyProvider.id, check: await keyProvider.wrap(KNOWN_VALUE, CONTEXT) }
@@ -47,6 +48,7 @@ export async function opensCheck(
 ): Promise<boolean> {
   return (
     (await opens(keyProvider, check, CONTEXT)) ||
+    (await opens(keyProvider, check, CONTEXT_BEFORE_ACCESS_STATES)) ||
     (await opens(keyProvider, check, CONTEXT_BEFORE_CHECKPOINTS))
   )
 }
@@ -60,6 +62,21 @@ export async function precedesCheckpoints(
   { id, check }: RootKeyCheck,
 ): Promise<boolean> {
   return id === keyProvider.id && (await opens(keyProvider, check, CONTEXT_BEFORE_CHECKPOINTS))
+}
+
+/**
+ * Whether the store was set up by a version without access states, with or without checkpoints, and was not upgraded since. False
+ * for a check that is damaged.
+ */
+export async function precedesAccessStates(
+  keyProvider: KeyProvider,
+  installed: RootKeyCheck,
+): Promise<boolean> {
+  const { id, check } = installed
+  return (
+    (await precedesCheckpoints(keyProvider, installed)) ||
+    (id === keyProvider.id && (await opens(keyProvider, check, CONTEXT_BEFORE_ACCESS_STATES)))
+  )
 }
 
 async function opens(
@@ -77,5 +94,10 @@ async function opens(
 
 /** As long as a key, since providers need not wrap anything else. */
 const KNOWN_VALUE = Buffer.from('symbolon: this root key is right')
-const CONTEXT = ['root key check', 'every audit log has a checkpoint']
+const CONTEXT = [
+  'root key check',
+  'every audit log has a checkpoint',
+  'which seals the access state',
+]
+const CONTEXT_BEFORE_ACCESS_STATES = ['root key check', 'every audit log has a checkpoint']
 const CONTEXT_BEFORE_CHECKPOINTS = ['root key check']

@@ -36,6 +36,7 @@ test('setUp() commits once, and installs the root key with the first tenant only
     'insert-tenant',
     'insert-application',
     'insert-application-key',
+    'put-access-state',
     'append-audit-events',
     'put-audit-checkpoint',
   ]

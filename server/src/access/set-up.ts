@@ -2,10 +2,16 @@ import { DEFAULT_TENANT_SETTINGS, type Plan } from '../base/access.ts'
 import { idOf } from '../base/id.ts'
 import { NAME_CHARS_MAX } from '../base/limits.ts'
 import type { KeyProvider } from '../ports/key-provider.ts'
+import {
+  applicationKeyStatement,
+  applicationStatement,
+  changesAccess,
+} from '../ports/access-state.ts'
 import { CHAIN_START, checkpointStatement, positionAfter } from '../ports/audit-log.ts'
 import type { Change } from '../ports/change.ts'
 import type { StoredApplication, StoredTenant } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
+import { AccessSum } from './access-sum.ts'
 import { issueKey } from './issue-key.ts'
 import { permissionsOf } from './permissions.ts'
 import { auditEventsOf } from './audit-events.ts'
@@ -20,8 +26,8 @@ export interface TenantSetUp {
 }
 
 /**
- * Creates a tenant: its encryption keys, one management application, that application's API key, and the first checkpoint of its
- * audit log.
+ * Creates a tenant: its encryption keys, one management application, that application's API key, its access state and the first
+ * checkpoint of its audit log.
  *
  * The one use case without a caller: no key exists before it. Its operator controls the machine, the data and the root key
  * already; no endpoint leads here. The first tenant's commit also installs the root key, all or nothing.
@@ -98,12 +104,19 @@ async function prepareTenant(
   const actor = { applicationId, keyId: stored.id, traceId: SET_UP_TRACE }
   const events = auditEventsOf(actor, now, [], changes)
   // Not left to the service: then it could not tell a new audit log from one whose checkpoint was removed. Decision 0081.
-  const covered = { removed: CHAIN_START, last: positionAfter(CHAIN_START, events), at: now }
+  const sum = new AccessSum(keys, tenantId)
+  sum.add(applicationStatement(tenantId, application))
+  sum.add(applicationKeyStatement(tenantId, stored))
+  const state = sum.state(changes.filter(changesAccess).length)
+  const access = { revision: state.revision, digest: state.digest }
+  const last = positionAfter(CHAIN_START, events)
+  const covered = { removed: CHAIN_START, last, at: now, access }
   const proof = keys.attest(checkpointStatement(tenantId, covered))
   return {
     done: { tenantId, applicationId, apiKey: key },
     changes: [
       ...changes,
+      { kind: 'put-access-state', before: 0, state },
       { kind: 'append-audit-events', events },
       { kind: 'put-audit-checkpoint', checkpoint: { ...covered, proof } },
     ],

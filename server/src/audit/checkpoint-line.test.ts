@@ -16,6 +16,7 @@ const CHECKPOINT: AuditCheckpoint = {
   removed: { number: 3, listed: 3, hash: new Uint8Array(32).fill(1) },
   last: { number: 17, listed: 40, hash: new Uint8Array(32).fill(254) },
   at: Date.parse('2026-03-01T12:00:00.007Z'),
+  access: null,
   proof: Uint8Array.of(1),
 }
 const keys = await stillWorld().keyring.open(TENANT)

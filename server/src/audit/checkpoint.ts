@@ -3,14 +3,19 @@
  *
  * The chain alone would not stop an attacker who can write to the database: they could change an event and recompute every later
  * hash. They cannot do so for events a checkpoint covers. The first checkpoint is in the commit that creates the tenant, and each
- * later one continues the one before, so that the service never vouches for an audit log that was replaced. Decisions 0020, 0081.
+ * later one continues the one before, so that the service never vouches for an audit log that was replaced. It also seals the
+ * tenant's access state. Decisions 0020, 0081, 0082.
  */
+import { accessChangesIn } from '../ports/access-state.ts'
 import {
   checkpointStatement,
+  decodeAuditEventSummary,
   isSamePosition,
   type AuditCheckpoint,
   type ChainPosition,
+  type StoredAuditEvent,
 } from '../ports/audit-log.ts'
+import { flawOfAccessState, flawOfRevision } from '../access/access-state-flaw.ts'
 import type { AuditLogState } from '../ports/store.ts'
 import type { World } from '../ports/world.ts'
 import { flawOfCheckpoint } from './chain-flaws.ts'
@@ -41,17 +46,23 @@ export function auditCheckpointer(
   }
 }
 
+export interface CheckpointOptions {
+  /** Set if the previous checkpoint may be one of a version without access states. */
+  readonly upgrading?: boolean
+}
+
 /** Writes a checkpoint of everything that the tenant's audit log holds, and returns it. Rejects as nextCheckpoint() does. */
 export async function writeCheckpoint(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
   tenantId: string,
+  options: CheckpointOptions = {},
 ): Promise<AuditCheckpoint | null> {
   // A deleted tenant gets no checkpoint: its keys are gone.
   if ((await world.store.tenants.find(tenantId)) === null) return null
   const state = await world.store.auditLog.state(tenantId)
   if (state === null) return null
   try {
-    const checkpoint = await nextCheckpoint(world, tenantId, state, state.removed)
+    const checkpoint = await nextCheckpoint(world, tenantId, state, state.removed, options)
     await world.store.commit(tenantId, [{ kind: 'put-audit-checkpoint', checkpoint }])
     return checkpoint
   } catch (error) {
@@ -65,22 +76,36 @@ export async function writeCheckpoint(
  * Returns a checkpoint of `state`, with `removed` as the last removed event.
  *
  * Throws if the previous checkpoint is missing or not genuine, or if the audit log does not continue it event by event, as
- * flawSinceCheckpoint() says.
+ * flawSinceCheckpoint() says, or if its access state is not genuine or older than the one in that checkpoint.
  */
 export async function nextCheckpoint(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
   tenantId: string,
   state: AuditLogState,
   removed: ChainPosition,
+  { upgrading = false }: CheckpointOptions = {},
 ): Promise<AuditCheckpoint> {
   const keys = await world.keyring.open(tenantId)
+  let changes = 0
+  const onEvents = (rows: readonly StoredAuditEvent[]): void => {
+    changes += accessChangesIn(rows.map((it) => decodeAuditEventSummary(it.entry)))
+  }
   const flaw =
     flawOfCheckpoint(keys, tenantId, state, 'required') ??
-    (await flawSinceCheckpoint(world, tenantId, state))
+    (await flawSinceCheckpoint(world, tenantId, state, { onEvents }))
   if (flaw !== null) {
     throw new Error(`Cannot checkpoint the audit log: event ${flaw.number} ${flaw.what}`)
   }
-  return checkpointOf(keys, tenantId, { removed, last: state.last, at: world.clock.now() })
+  const isFirst = upgrading && state.checkpoint?.access === null
+  const ofAccess =
+    flawOfAccessState(keys, tenantId, isFirst ? { ...state, checkpoint: null } : state) ??
+    flawOfRevision(state, changes)
+  if (ofAccess !== null) {
+    throw new Error(`Cannot checkpoint the audit log: the access state ${ofAccess}`)
+  }
+  const { revision, digest } = state.access!
+  const access = { revision, digest }
+  return checkpointOf(keys, tenantId, { removed, last: state.last, at: world.clock.now(), access })
 }
 
 /** Returns a checkpoint of that, whatever it is. */

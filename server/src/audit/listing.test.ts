@@ -22,7 +22,12 @@ function longAuditLog(): {
   const turns = [0]
   const rows = Array.from({ length: EVENTS }, (_, at) => rowOf(at + 1, opened))
   const auditLog: Pick<AuditLogReader, 'state' | 'rowsBefore' | 'rowsAfter'> = {
-    state: async () => ({ removed: CHAIN_START, last: rows.at(-1)!, checkpoint: null }),
+    state: async () => ({
+      removed: CHAIN_START,
+      last: rows.at(-1)!,
+      checkpoint: null,
+      access: null,
+    }),
     rowsBefore: async (_, before, limit) =>
       rows
         .filter((it) => it.number < before)

@@ -1,9 +1,15 @@
-import { makeRootKeyCheck, precedesCheckpoints } from '../access/root-key-check.ts'
+import {
+  makeRootKeyCheck,
+  precedesAccessStates,
+  precedesCheckpoints,
+} from '../access/root-key-check.ts'
+import { sealAccessRows } from '../access/seal-access-rows.ts'
 import type { RewrappedKey } from '../ports/change.ts'
 import type { KeyProvider } from '../ports/key-provider.ts'
 import type { World } from '../ports/world.ts'
 import { checkpointOf, writeCheckpoint } from './checkpoint.ts'
-import { verifyAuditLog } from './verification.ts'
+import type { CheckpointRule, Flaw } from './chain-flaws.ts'
+import { flawSinceCheckpoint, verifyAuditLog } from './verification.ts'
 
 type UpgradeWorld = Pick<World, 'clock' | 'keyring' | 'store'>
 
@@ -13,11 +19,12 @@ export interface AuditUpgrade {
 }
 
 /**
- * Writes a checkpoint of every audit log of a store that an older version set up, then states under the root key that each has
- * one. From then on a missing checkpoint is tampering. Returns the outcome; null, and does nothing, if that was stated before.
+ * Seals the access rows of every tenant of a store that an older version set up, and writes a checkpoint of its audit log, then
+ * states under the root key that each has both. From then on a missing one is tampering. Returns the outcome; null, and does
+ * nothing, if that was stated before.
  *
  * An audit log that does not verify gets no checkpoint, and `symbolon audit verify` keeps naming its flaw. Call before anything
- * else is written. Decision 0081.
+ * else is written. Decisions 0081, 0082.
  */
 export async function upgradeAuditLogs(
   world: UpgradeWorld,
@@ -26,12 +33,15 @@ export async function upgradeAuditLogs(
   const { tenants } = world.store
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
     const installed = await tenants.rootKeyCheck()
-    if (installed === null || !(await precedesCheckpoints(rootKey, installed))) return null
+    if (installed === null || !(await precedesAccessStates(rootKey, installed))) return null
+    const rule = (await precedesCheckpoints(rootKey, installed))
+      ? 'left to the service'
+      : 'required'
     const ids = await tenants.ids()
     const refused: { tenantId: string; error: unknown }[] = []
     for (const id of ids) {
       try {
-        await upgradeAuditLog(world, id)
+        await upgradeTenant(world, id, rule)
       } catch (error) {
         refused.push({ tenantId: id, error })
       }
@@ -56,21 +66,39 @@ export async function upgradeAuditLogs(
   throw new Error('Cannot upgrade the audit logs: tenants and their keys change too often')
 }
 
-async function upgradeAuditLog(world: UpgradeWorld, tenantId: string): Promise<void> {
+async function upgradeTenant(
+  world: UpgradeWorld,
+  tenantId: string,
+  rule: CheckpointRule,
+): Promise<void> {
+  const before = await world.store.auditLog.state(tenantId)
+  if (before?.checkpoint != null && before.checkpoint.access === null) {
+    // A checkpoint of before the upgrade that was put back has the events since after it.
+    const flaw = await flawSinceCheckpoint(world, tenantId, before, { late: true })
+    if (flaw !== null) throw unsealed(flaw)
+  }
+  // Once a checkpoint seals an access state, a missing one is tampering, even if the upgrade was interrupted.
+  if (before?.checkpoint?.access == null) await sealAccessRows(world, tenantId)
   const state = await world.store.auditLog.state(tenantId)
   if (state?.checkpoint != null) {
-    await writeCheckpoint(world, tenantId)
+    await writeCheckpoint(world, tenantId, { upgrading: true })
     return
   }
   // At most a minute of events: an older service made the first checkpoint a second after its start.
-  const { flaw } = await verifyAuditLog(world, tenantId, { checkpoint: 'left to the service' })
+  const { flaw } = await verifyAuditLog(world, tenantId, { checkpoint: rule })
   if (flaw !== null || state === null) {
-    throw new Error(`Cannot checkpoint the audit log: event ${flaw?.number} ${flaw?.what}`)
+    throw unsealed(flaw)
   }
   const { removed, last } = state
   const keys = await world.keyring.open(tenantId)
-  const checkpoint = checkpointOf(keys, tenantId, { removed, last, at: world.clock.now() })
+  const access = { revision: state.access!.revision, digest: state.access!.digest }
+  const covered = { removed, last, at: world.clock.now(), access }
+  const checkpoint = checkpointOf(keys, tenantId, covered)
   await world.store.commit(tenantId, [{ kind: 'put-audit-checkpoint', checkpoint }])
+}
+
+function unsealed(flaw: Flaw | null): Error {
+  return new Error(`Cannot checkpoint the audit log: event ${flaw?.number} ${flaw?.what}`)
 }
 
 /** Each attempt loses to a tenant or key that was created or deleted meanwhile. */

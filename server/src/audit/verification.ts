@@ -202,8 +202,16 @@ export async function flawOfNewest(
   const keys = await world.keyring.open(tenantId)
   return (
     flawOfCheckpoint(keys, tenantId, state, rule) ??
-    (await flawSinceCheckpoint(world, tenantId, state, AUDIT_EVENTS_AT_ONCE))
+    (await flawSinceCheckpoint(world, tenantId, state, { limit: AUDIT_EVENTS_AT_ONCE }))
   )
+}
+
+interface SinceCheckpointOptions {
+  readonly limit?: number
+  /** Whether to report events that should have been in a checkpoint long ago, too. */
+  readonly late?: boolean
+  /** Called with each chunk of later events, once it is checked. */
+  readonly onEvents?: (rows: readonly StoredAuditEvent[]) => void
 }
 
 /**
@@ -214,7 +222,7 @@ export async function flawSinceCheckpoint(
   { clock, store }: Pick<VerifyWorld, 'clock' | 'store'>,
   tenantId: string,
   { checkpoint, removed, last }: AuditLogState,
-  limit = Infinity,
+  { limit = Infinity, late = false, onEvents }: SinceCheckpointOptions = {},
 ): Promise<Flaw | null> {
   const tail = new Tail(checkpoint, clock.now())
   let position = checkpoint?.last ?? removed
@@ -227,8 +235,9 @@ export async function flawSinceCheckpoint(
     const count = Math.min(end - position.number, AUDIT_EVENTS_AT_ONCE)
     const rows = await store.auditLog.rowsAfter(tenantId, position.number, count)
     if (rows.length === 0) break
-    const flaw = firstFlaw(position, rows) ?? tail.flawOfAge(rows)
+    const flaw = firstFlaw(position, rows) ?? (late ? tail.flawOf(rows) : tail.flawOfAge(rows))
     if (flaw !== null) return flaw
+    onEvents?.(rows)
     position = rows.at(-1)!
     await clock.yield()
   }

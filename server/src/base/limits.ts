@@ -125,6 +125,12 @@ export const CHECKPOINT_LINE_CHARS_MAX = 64 * 1024
 /** Interval between sweeps for expired audit events. Ours. */
 export const AUDIT_SWEEP_MS = 60 * 60 * 1000
 
+/** Interval between checks of the access rows against their state. Ours. */
+export const ACCESS_CHECK_MS = 60 * 60 * 1000
+
+/** Access rows read at a time. Ours. */
+export const ACCESS_ROWS_AT_ONCE = 200
+
 /** Audit events read or removed at a time. Ours. */
 export const AUDIT_EVENTS_AT_ONCE = 200
 

@@ -1,4 +1,4 @@
-import { precedesCheckpoints } from '../access/root-key-check.ts'
+import { precedesAccessStates, precedesCheckpoints } from '../access/root-key-check.ts'
 import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
 import type { PostgresAuditLogSnapshot } from '../adapters/postgres/audit-log-snapshot.ts'
 import { openSqliteAuditLog } from '../adapters/sqlite/audit-log-snapshot.ts'
@@ -7,6 +7,7 @@ import { SystemRandom } from '../adapters/system/system-random.ts'
 import { isUuid } from '../base/id.ts'
 import { AUDIT_CHECKPOINT_LAG_MS_MAX, VERIFY_REPORT_MS } from '../base/limits.ts'
 import { ConfigError, readConfig, type Config } from '../config.ts'
+import { verifyAccessRows, type AccessVerdict } from '../audit/verify-access-rows.ts'
 import {
   verifyAuditLog,
   type AuditPoint,
@@ -29,7 +30,8 @@ import type { CommandInput, RunCommand } from './command.ts'
 import { openRootKeys } from './open-root-keys.ts'
 
 /**
- * `symbolon audit verify`: reads the audit log and verifies its hash chain and checkpoints.
+ * `symbolon audit verify`: reads the audit log and verifies its hash chain and checkpoints, and the applications, keys and
+ * sessions that those seal.
  *
  * Read-only; may run beside the service. With `--resume FILE`, an interrupted run continues where it stopped. Exits with 0 if every
  * tenant's audit log is intact, with 1 if one is not or cannot be read. With `--against FILE...`, also compares the checkpoints in
@@ -57,6 +59,7 @@ export const auditVerify: RunCommand = async ({ flags, words, out, err }) => {
     const provider = await openRootKeys(config, installed, { create: false })
     const keyring = new LocalKeyring(provider, new SystemRandom(), (id) => tenants.keys(id))
     const world = { clock: new SystemClock(), keyring, store: opened }
+    const unsealed = installed !== null && (await precedesAccessStates(provider, installed))
     const older = installed !== null && (await precedesCheckpoints(provider, installed))
     const scope = { rootKey: installed?.id ?? '', tenant }
     const progress = await AuditProgress.open(flags['resume'], scope)
@@ -88,19 +91,22 @@ export const auditVerify: RunCommand = async ({ flags, words, out, err }) => {
         }))
       if (progress.verdictOf(id) === null) await progress.end(read)
       const verdict = { ...read, flaw: read.flaw ?? flawOfComparison(against) }
-      intact &&= verdict.flaw === null
-      if (json)
-        out(jsonOf(verdict, compared === null ? {} : { against: jsonOfComparison(against) }))
-      else {
-        for (const it of linesOf(verdict, world.clock.now())) out(it)
+      const access = unsealed ? null : await verifyAccessRows(world, id)
+      intact &&= verdict.flaw === null && (access === null || access.flaw === null)
+      if (json) {
+        const found = compared === null ? {} : { against: jsonOfComparison(against) }
+        out(jsonOf(verdict, access, found))
+      } else {
+        for (const it of linesOf(verdict, access, world.clock.now())) out(it)
         if (compared !== null) for (const it of linesOfComparison(against)) out(it)
       }
     }
     if (compared !== null) for (const it of notesOfComparison(compared)) (json ? err : out)(it)
     await progress.finish()
     if (!json) {
-      const never = compared === null ? NEVER_COVERED : NEVER_COVERED_COMPARED
-      for (const it of older ? [NOT_UPGRADED, ...never] : never) out(it)
+      if (older) out(NOT_UPGRADED)
+      else if (unsealed) out(NOT_SEALED)
+      for (const it of compared === null ? NEVER_COVERED : NEVER_COVERED_COMPARED) out(it)
     }
     return intact ? 0 : 1
   } finally {
@@ -132,8 +138,8 @@ async function openAuditLog({ databaseUrl, dataDir }: Config): Promise<PostgresA
     const { openPostgresAuditLog } = await import('../adapters/postgres/audit-log-snapshot.ts')
     return await openPostgresAuditLog(databaseUrl)
   }
-  const { tenants, auditLog, close } = openSqliteAuditLog(dataDir)
-  return { tenants, auditLog, close: async () => close() }
+  const { close, ...readers } = openSqliteAuditLog(dataDir)
+  return { ...readers, close: async () => close() }
 }
 
 /** Includes tenants whose audit log is gone. */
@@ -141,7 +147,7 @@ async function tenantIds({ tenants, auditLog }: PostgresAuditLogSnapshot): Promi
   return [...new Set([...(await tenants.ids()), ...(await auditLog.tenantIds('all'))])].sort()
 }
 
-function linesOf(verdict: AuditVerdict, now: number): string[] {
+function linesOf(verdict: AuditVerdict, access: AccessVerdict | null, now: number): string[] {
   const { tenantId, flaw, first, last, events, hash, sealed, sealedAt, uncovered } = verdict
   const lines = [
     flaw === null
@@ -152,6 +158,12 @@ function linesOf(verdict: AuditVerdict, now: number): string[] {
       ? '  checkpoint: none that is genuine'
       : `  checkpoint: of ${timeOf(sealedAt)}, covers events up to ${sealed}`,
   ]
+  if (access !== null) {
+    const { revision, flaw } = access
+    lines.push(
+      flaw === null ? `  access: intact, revision ${revision}` : `  access: BROKEN: ${flaw}`,
+    )
+  }
   for (const it of uncovered) {
     const late = it.why === 'after the checkpoint' && isLate(verdict, now)
     lines.push(`  not covered: events ${it.first} to ${it.last}: ${late ? LATE : WHY[it.why]}`)
@@ -198,6 +210,9 @@ const NEVER_COVERED_COMPARED = [
 const NOT_UPGRADED =
   'This database was written by an older version and not upgraded: a missing checkpoint is accepted in the first minute of a tenant. Start the service once.'
 
+const NOT_SEALED =
+  'This database was written by an older version and not upgraded: applications, keys and sessions are not sealed yet. Start the service once.'
+
 /** The tenant's keys are gone, so the rest of its audit log that is not deleted yet cannot be verified. */
 function deletedJsonOf(tenantId: string, found: object): string {
   return JSON.stringify({ tenant: tenantId, deleted: true, ...found })
@@ -206,6 +221,7 @@ function deletedJsonOf(tenantId: string, found: object): string {
 /** Renders one line per tenant. */
 function jsonOf(
   { tenantId, flaw, from, to, sealedAt, uncovered, ...rest }: AuditVerdict,
+  access: AccessVerdict | null,
   found: object,
 ): string {
   return JSON.stringify({
@@ -217,6 +233,7 @@ function jsonOf(
     sealed_at: sealedAt === null ? null : timeOf(sealedAt),
     not_covered: uncovered,
     broken: flaw === null ? null : { entry: flaw.number, what: flaw.what },
+    access: access === null ? null : { ...access, intact: access.flaw === null },
     ...found,
   })
 }

@@ -207,8 +207,8 @@ const LOST_WITH_KEY = {
   enc: 'a new key replaces it, and every value under the damaged one is lost',
   fp: 'a new key replaces it: fingerprints of earlier tokens do not match those of new ones',
   idx:
-    'a new key replaces it: searches do not find earlier tokens by their indexes, and the audit log so far is ' +
-    'taken to be genuine',
+    'a new key replaces it: searches do not find earlier tokens by their indexes, and the audit log so far, ' +
+    'applications, keys and sessions are taken to be genuine',
 } as const satisfies Record<TenantKeyPurpose, string>
 
 function refuseDamage(damaged: readonly DamagedValue[]): void {

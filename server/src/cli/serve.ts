@@ -10,6 +10,7 @@ import { storeFamilies } from '../adapters/metrics/store-families.ts'
 import { createApp } from '../app.ts'
 import { PLANS } from '../base/access.ts'
 import {
+  ACCESS_CHECK_MS,
   AUDIT_CHECKPOINT_MS,
   AUDIT_SWEEP_MS,
   CHECKPOINT_FILE_MS_MAX,
@@ -25,6 +26,7 @@ import {
 } from '../config.ts'
 import { connectInProcess } from '../http/in-process-connections.ts'
 import { listen, tryBinding } from '../http/listen.ts'
+import { accessChecker } from '../audit/verify-access-rows.ts'
 import { auditCheckpointer } from '../audit/checkpoint.ts'
 import { UnreadableValue } from '../base/unreadable-value.ts'
 import { checkAndRepairRootKey } from '../integrity/root-key-check-damage.ts'
@@ -118,6 +120,7 @@ export const serve: RunCommand = async ({ flags, out }) => {
       every(AUDIT_SWEEP_MS, () =>
         sweepAuditLogs(world, config.auditRetentionDays, announcer.announce),
       ),
+      every(ACCESS_CHECK_MS, accessChecker(world)),
       every(NOTICES_MS, logRecoveries),
     ]
 

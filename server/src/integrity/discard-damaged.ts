@@ -1,6 +1,7 @@
 /** Removes damaged values from a vault that no service uses, so that everything else in it works as before. */
 import { auditEventsOf } from '../access/audit-events.ts'
 import { makeRootKeyCheck } from '../access/root-key-check.ts'
+import { sealAccessRows } from '../access/seal-access-rows.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import { renderError } from '../http/render-error.ts'
@@ -24,7 +25,7 @@ export interface ReplacedKey {
 
 /**
  * Replaces every tenant key that cannot be unwrapped with a new one. Returns the replaced keys: by purpose, their envelopes are
- * lost, their fingerprints, or their search indexes and proofs of audit checkpoints.
+ * lost, their fingerprints, or their search indexes and the proofs of audit checkpoints and access rows.
  */
 export async function replaceDamagedKeys(
   world: Pick<World, 'clock' | 'store' | 'keyring'>,
@@ -52,21 +53,25 @@ export async function replaceDamagedKeys(
   ])
   for (const { tenantId, purpose } of replaced) {
     world.keyring.forget(tenantId)
-    if (purpose === 'idx') await renewCheckpoint(world, tenantId)
+    if (purpose === 'idx') await renewProofs(world, tenantId)
   }
   return replaced
 }
 
-/** Vouches for the audit log as it is: what vouched for it before can no longer be verified, and would prevent every new checkpoint. */
-async function renewCheckpoint(
+/**
+ * Vouches for the audit log and the access rows as they are: what vouched for them before can no longer be verified, and would prevent
+ * every new checkpoint.
+ */
+async function renewProofs(
   world: Pick<World, 'clock' | 'store' | 'keyring'>,
   tenantId: string,
 ): Promise<void> {
+  const { revision, digest } = await sealAccessRows(world, tenantId)
   const state = await world.store.auditLog.state(tenantId)
   if (state === null) return
   const keys = await world.keyring.open(tenantId)
   const { removed, last } = state
-  const next = { removed, last, at: world.clock.now() }
+  const next = { removed, last, at: world.clock.now(), access: { revision, digest } }
   const checkpoint = { ...next, proof: keys.attest(checkpointStatement(tenantId, next)) }
   await mustCommit(world, tenantId, [{ kind: 'put-audit-checkpoint', checkpoint }])
 }

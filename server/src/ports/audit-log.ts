@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Transform } from '../base/access.ts'
 import { readUuid, writeUuid } from '../base/uuid-bytes.ts'
+import type { SealedAccess } from './access-state.ts'
 
 /**
  * The audit log: its events, their encoding, and the hash chain.
@@ -58,6 +59,8 @@ export interface AuditCheckpoint {
   /** The last event at the time of the checkpoint. */
   readonly last: ChainPosition
   readonly at: number
+  /** The access state at that time; null in checkpoints of versions that had none. */
+  readonly access: SealedAccess | null
   /** TenantKeys.attest() over all of it. */
   readonly proof: Uint8Array
 }
@@ -90,9 +93,12 @@ export function isSamePosition(a: ChainPosition | undefined, b: ChainPosition): 
 /** Returns the statement that a checkpoint proves. */
 export function checkpointStatement(
   tenantId: string,
-  { removed, last, at }: Omit<AuditCheckpoint, 'proof'>,
+  { removed, last, at, access }: Omit<AuditCheckpoint, 'proof'>,
 ): string[] {
-  return ['record', tenantId, ...textsOf(removed), ...textsOf(last), String(at)]
+  const statement = ['record', tenantId, ...textsOf(removed), ...textsOf(last), String(at)]
+  if (access === null) return statement
+  const digest = Buffer.from(access.digest).toString('hex')
+  return [...statement, 'access', String(access.revision), digest]
 }
 
 function textsOf({ number, listed, hash }: ChainPosition): string[] {

@@ -1,5 +1,6 @@
 /** All changes a store can make, and the conflicts that prevent them. */
 import type { KeyReference } from '../base/access.ts'
+import type { AccessState } from './access-state.ts'
 import type { JobChange, JobConflict } from './jobs.ts'
 import type { WrappedTenantKey } from './keyring.ts'
 import type { AuditEvent, ChainPosition, AuditCheckpoint } from './audit-log.ts'
@@ -35,6 +36,13 @@ export type Change =
   | { readonly kind: 'delete-application'; readonly id: string }
   | { readonly kind: 'insert-application-key'; readonly key: StoredApplicationKey }
   | { readonly kind: 'delete-application-key'; readonly applicationId: string; readonly id: string }
+  /**
+   * Replaces the access state of revision `before`, 0 for none, unless it has another revision by now. Every commit that changes
+   * applications or keys has one, or the next. Decision 0082.
+   */
+  | { readonly kind: 'put-access-state'; readonly before: number; readonly state: AccessState }
+  /** Leaves the access state as it is: it is gone or not genuine, so that no state can vouch for the change. */
+  | { readonly kind: 'leave-access-state' }
   /**
    * With `deduplicate`, a token with the type and fingerprint of a live token at `now` (its `createdAt`) is a conflict, also
    * within the commit. Tokens of open transactions count only within those transactions.
@@ -106,13 +114,21 @@ export type Change =
    */
   | { readonly kind: 'clear-tenant'; readonly deletedBefore: number }
   | { readonly kind: 'insert-session'; readonly session: StoredSession }
-  /** Grants a session its rights, once, unless it is expired at `now`. */
+  /** Grants a session its rights, once, unless it is expired at `now`. `proof` is that of the whole row with them. */
   | {
       readonly kind: 'authorize-session'
       readonly id: string
       readonly authorization: SessionAuthorization
       readonly expiresAt: number
+      readonly proof: Uint8Array
       readonly now: number
+    }
+  /** Replaces the proof of a session that still has the proof `before`; does nothing otherwise. */
+  | {
+      readonly kind: 'prove-session'
+      readonly id: string
+      readonly before: Uint8Array | null
+      readonly proof: Uint8Array
     }
   | { readonly kind: 'insert-proxy'; readonly proxy: StoredProxy }
   /** Replaces the last revision of `proxy`; its key stays. */
@@ -191,6 +207,8 @@ export type Conflict =
    * that is neither expired nor authorized.
    */
   | { readonly kind: 'absent' }
+  /** The access state has another revision than it was read with: applications or keys were changed. */
+  | { readonly kind: 'access-changed' }
   /** A proxy was changed or deleted since it was read. */
   | { readonly kind: 'proxy-changed' }
   /** A reactor was changed or deleted since it was read. */

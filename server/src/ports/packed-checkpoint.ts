@@ -1,12 +1,14 @@
 /** Encodes an audit checkpoint as text, for stores to keep. */
+import type { SealedAccess } from './access-state.ts'
 import { CHAIN_START, type ChainPosition, type AuditCheckpoint } from './audit-log.ts'
 
 /** Returns the stored text of a checkpoint. */
-export function packCheckpoint({ removed, last, at, proof }: AuditCheckpoint): string {
+export function packCheckpoint({ removed, last, at, access, proof }: AuditCheckpoint): string {
   const packed: PackedCheckpoint = {
     removed: packPosition(removed),
     last: packPosition(last),
     at,
+    ...(access === null ? {} : { access: packSealedAccess(access) }),
     proof: Buffer.from(proof).toString('base64'),
   }
   return JSON.stringify(packed)
@@ -16,7 +18,13 @@ interface PackedCheckpoint {
   readonly removed: PackedPosition
   readonly last: PackedPosition
   readonly at: number
+  readonly access?: PackedSealedAccess
   readonly proof: string
+}
+
+interface PackedSealedAccess {
+  readonly revision: number
+  readonly digest: string
 }
 
 interface PackedPosition {
@@ -31,12 +39,13 @@ interface PackedPosition {
  */
 export function unpackCheckpoint(text: string, lastNumber: number): AuditCheckpoint {
   try {
-    const { removed, last, at, proof } = JSON.parse(text) as PackedCheckpoint
+    const { removed, last, at, access, proof } = JSON.parse(text) as PackedCheckpoint
     if (last.number !== lastNumber) return PROVES_NOTHING
     return {
       removed: unpackPosition(removed),
       last: unpackPosition(last),
       at,
+      access: access === undefined ? null : unpackSealedAccess(access),
       proof: Uint8Array.from(Buffer.from(proof, 'base64')),
     }
   } catch {
@@ -48,6 +57,7 @@ const PROVES_NOTHING: AuditCheckpoint = {
   removed: CHAIN_START,
   last: CHAIN_START,
   at: 0,
+  access: null,
   proof: new Uint8Array(),
 }
 
@@ -57,4 +67,12 @@ function packPosition({ number, listed, hash }: ChainPosition): PackedPosition {
 
 function unpackPosition({ number, listed, hash }: PackedPosition): ChainPosition {
   return { number, listed, hash: Uint8Array.from(Buffer.from(hash, 'hex')) }
+}
+
+function packSealedAccess({ revision, digest }: SealedAccess): PackedSealedAccess {
+  return { revision, digest: Buffer.from(digest).toString('hex') }
+}
+
+function unpackSealedAccess({ revision, digest }: PackedSealedAccess): SealedAccess {
+  return { revision, digest: Uint8Array.from(Buffer.from(digest, 'hex')) }
 }

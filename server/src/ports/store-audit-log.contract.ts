@@ -69,7 +69,12 @@ export function auditLogContract(name: string, open: Open): void {
         before = row.hash
       }
       const { number, listed, hash } = rows.at(-1)!
-      const state = { removed: CHAIN_START, last: { number, listed, hash }, checkpoint: null }
+      const state = {
+        removed: CHAIN_START,
+        last: { number, listed, hash },
+        checkpoint: null,
+        access: null,
+      }
       assert.deepEqual(await store.auditLog.state(TENANT), state)
       assert.deepEqual(await timesOf(store, OTHER), [NOW + 99])
       assert.equal(await store.auditLog.state(uuid(7)), null)
@@ -253,6 +258,7 @@ export function auditLogContract(name: string, open: Open): void {
         removed: last,
         last,
         checkpoint: null,
+        access: null,
       })
       await succeed(store, TENANT, [append(auditEvent(6))])
       const [row] = await store.auditLog.rowsAfter(TENANT, 0, 9)
@@ -265,7 +271,7 @@ export function auditLogContract(name: string, open: Open): void {
       await succeed(store, TENANT, [append(auditEvent(1))])
       await succeed(store, OTHER, [append(auditEvent(1))])
       const { removed, last } = (await store.auditLog.state(TENANT))!
-      const checkpoint = { removed, last, at: NOW, proof: Uint8Array.of(1, 2, 255) }
+      const checkpoint = { removed, last, at: NOW, access: null, proof: Uint8Array.of(1, 2, 255) }
       await succeed(store, TENANT, [{ kind: 'put-audit-checkpoint', checkpoint }])
       assert.deepEqual((await store.auditLog.state(TENANT))?.checkpoint, checkpoint)
       assert.deepEqual(
@@ -281,13 +287,19 @@ export function auditLogContract(name: string, open: Open): void {
       const store = await opened(t, open)
       await succeed(store, OTHER, everything(2).slice(1, 2))
       const last = positionAfter(CHAIN_START, [auditEvent(1), auditEvent(2)])
-      const checkpoint = { removed: CHAIN_START, last, at: NOW, proof: Uint8Array.of(1) }
+      const checkpoint = {
+        removed: CHAIN_START,
+        last,
+        at: NOW,
+        access: null,
+        proof: Uint8Array.of(1),
+      }
       await succeed(store, TENANT, [
         ...everything(1).slice(1),
         append(auditEvent(1), auditEvent(2)),
         { kind: 'put-audit-checkpoint', checkpoint },
       ])
-      const state = { removed: CHAIN_START, last, checkpoint }
+      const state = { removed: CHAIN_START, last, checkpoint, access: null }
       assert.deepEqual(await store.auditLog.state(TENANT), state)
       assert.deepEqual(await store.auditLog.tenantIds('all'), [TENANT])
       assert.deepEqual(await store.auditLog.tenantIds('beyond-checkpoint'), [])
@@ -299,7 +311,7 @@ export function auditLogContract(name: string, open: Open): void {
       const store = await opened(t, open)
       await succeed(store, TENANT, [append(...range(1, 4).map((n) => auditEvent(n)))])
       const { removed, last } = (await store.auditLog.state(TENANT))!
-      const late = { removed, last, at: NOW, proof: Uint8Array.of(1) }
+      const late = { removed, last, at: NOW, access: null, proof: Uint8Array.of(1) }
       const checkpoint = { ...late, removed: last, proof: Uint8Array.of(2) }
       await succeed(store, TENANT, [
         { kind: 'trim-audit-log', removed: last },
@@ -310,6 +322,7 @@ export function auditLogContract(name: string, open: Open): void {
         removed: last,
         last,
         checkpoint,
+        access: null,
       })
     })
 

@@ -128,6 +128,11 @@ const CONFLICTING: Record<
     kind: 'put-callback-secrets',
     secrets: { secrets: bytes(1), revision: 7 },
   },
+  'access-changed': {
+    kind: 'put-access-state',
+    before: 7,
+    state: { revision: 8, digest: bytes(32), proof: bytes(36) },
+  },
   'proxy-changed': { kind: 'update-proxy', proxy: proxy(1, { revision: 7 }) },
   absent: { kind: 'delete-application', id: uuid(2) },
   'keys-changed': { kind: 'insert-tenant-key', key: KEYS[1]! },

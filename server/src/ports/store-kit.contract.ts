@@ -21,6 +21,7 @@ import type {
   StoredTransaction,
 } from './stored.ts'
 import { withCommit } from './with-commit.ts'
+import { missingAccessState } from './access-state.ts'
 
 export type Open = () => Promise<Store>
 
@@ -40,12 +41,23 @@ export function reusing(open: Open, empty: () => Promise<void>): Open {
   }
 }
 
-/** Opens a store and closes it after the test. */
+/** Opens a store and closes it after the test. Its commits that change applications or keys leave the access state as it is. */
 export async function opened(t: TestContext, open: Open): Promise<Store> {
   const store = await open()
   t.after(() => store.close())
-  return store
+  return leavingAccessState(store)
 }
+
+/** Returns the store for tests of something else than access states. */
+function leavingAccessState(store: Store): Store {
+  return withCommit(store, (tenantId, changes) => store.commit(tenantId, leavingState(changes)))
+}
+
+function leavingState(changes: readonly Change[]): readonly Change[] {
+  return missingAccessState(changes) === null ? changes : [...changes, LEFT_ACCESS_STATE]
+}
+
+const LEFT_ACCESS_STATE: Change = { kind: 'leave-access-state' }
 
 export const NOW = Date.UTC(2026, 0, 1)
 
@@ -68,7 +80,7 @@ export async function succeed(
   tenantId: string,
   changes: readonly Change[],
 ): Promise<void> {
-  assert.equal(await store.commit(tenantId, changes), null)
+  assert.equal(await store.commit(tenantId, leavingState(changes)), null)
 }
 
 export async function idsFound(

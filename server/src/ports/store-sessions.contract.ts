@@ -7,6 +7,7 @@ import {
   NOW,
   OTHER,
   application,
+  bytes,
   everything,
   hash,
   key,
@@ -63,12 +64,12 @@ export function sessionContract(name: string, open: Open): void {
       assert.deepEqual(await store.commit(uuid(1), [late]), absent)
 
       await succeed(store, uuid(1), [authorize(5)])
-      const { authorization, expiresAt } = authorize(5)
+      const { authorization, expiresAt, proof } = authorize(5)
       const holder = await store.sessions.findByKeyHash(hash('key 5'))
       assert.deepEqual(holder, {
         tenant: tenant(1),
         application: application(1),
-        session: { ...session(5), authorization, expiresAt },
+        session: { ...session(5), authorization, expiresAt, proof },
         authorizer: application(3),
       })
       const again: Change = {
@@ -152,6 +153,7 @@ function session(n: number, createdAt = NOW + n): StoredSession {
     createdAt,
     expiresAt: createdAt + 1_000,
     authorization: null,
+    proof: bytes(n),
   }
 }
 
@@ -178,6 +180,7 @@ function authorize(n: number) {
       keyId: uuid(3),
     },
     expiresAt: NOW + 9_000,
+    proof: bytes(36),
     now: NOW,
   } as const satisfies Change
 }

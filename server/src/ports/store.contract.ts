@@ -1,3 +1,4 @@
+import { accessContract } from './store-access.contract.ts'
 import { answerContract } from './store-answers.contract.ts'
 import { applicationContract } from './store-applications.contract.ts'
 import { commitContract } from './store-commits.contract.ts'
@@ -41,6 +42,7 @@ export function storeContract(name: string, open: Open, reuse: () => Open = () =
   sweepContract(name, reuse())
   auditLogContract(name, open)
   sessionContract(name, reuse())
+  accessContract(name, open)
   definitionContract(name, reuse())
   proxyContract(name, reuse())
   jobContract(name, reuse())

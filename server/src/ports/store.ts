@@ -1,4 +1,5 @@
 import type { ApplicationType } from '../base/access.ts'
+import type { AccessRow, AccessState, AccessTable } from './access-state.ts'
 import type { Change, Conflict } from './change.ts'
 import type { JobReader } from './jobs.ts'
 import type { WrappedTenantKey } from './keyring.ts'
@@ -46,6 +47,7 @@ export interface Store {
   readonly reactors: DefinitionReader<StoredReactor>
   readonly jobs: JobReader
   readonly auditLog: AuditLogReader
+  readonly accessRows: AccessRowReader
 
   /**
    * Makes all of `changes`, in order, or none of them.
@@ -229,7 +231,15 @@ export interface AuditLogState {
   readonly removed: ChainPosition
   readonly last: ChainPosition
   readonly checkpoint: AuditCheckpoint | null
+  /** Of the applications and keys of the tenant; null if there is none. */
+  readonly access: AccessState | null
 }
+
+/** Every row of an access table of the tenant, in chunks, even those that no other query finds. For checking. */
+export type AccessRowReader = (
+  tenantId: string,
+  table: AccessTable,
+) => AsyncIterable<readonly AccessRow[]>
 
 export interface EnvelopeStretch {
   readonly dataKeyId: Uint8Array

@@ -84,6 +84,8 @@ export interface StoredSession {
   readonly expiresAt: number
   /** Null until it is authorized. */
   readonly authorization: SessionAuthorization | null
+  /** TenantKeys.attest() over the whole row; null only in a database that was not upgraded yet. Decision 0082. */
+  readonly proof: Uint8Array | null
 }
 
 /** The rights of a session, and the application and key that granted them. */

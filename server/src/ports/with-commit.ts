@@ -13,6 +13,7 @@ export function withCommit(store: Store, commit: Store['commit']): Store {
     reactors: store.reactors,
     jobs: store.jobs,
     auditLog: store.auditLog,
+    accessRows: store.accessRows,
     sweep: (now) => store.sweep(now),
     check: () => store.check(),
     close: () => store.close(),

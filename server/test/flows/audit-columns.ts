@@ -1,6 +1,6 @@
 /**
- * Edits every column and row of the audit tables, verifies, restarts the service and verifies again: each edit is named by both
- * verifications, or proven harmless.
+ * Edits every column and row of the audit tables, and of those with applications, keys and sessions; verifies, restarts the service
+ * and verifies again: each edit is named by both verifications, or proven harmless.
  *
  * `node test/flows/audit-columns.ts --edits 2000 --seed 1 --store sqlite`.
  */
@@ -8,29 +8,32 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
+import type { SQLInputValue } from 'node:sqlite'
 import { isDeepStrictEqual, parseArgs } from 'node:util'
-import pg from 'pg'
+import { createApplication } from '../../src/access/create-application.ts'
+import { authorizeSession } from '../../src/access/sessions/authorize-session.ts'
+import { openSession } from '../../src/access/sessions/open-session.ts'
 import { setUp } from '../../src/access/set-up.ts'
 import { FileKeyProvider } from '../../src/adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../../src/adapters/local-keyring/local-keyring.ts'
-import { SqliteStore } from '../../src/adapters/sqlite/sqlite-store.ts'
 import { SystemRandom } from '../../src/adapters/system/system-random.ts'
-import {
-  openPostgresAuditLog,
-  type PostgresAuditLogSnapshot,
-} from '../../src/adapters/postgres/audit-log-snapshot.ts'
-import { openSqliteAuditLog } from '../../src/adapters/sqlite/audit-log-snapshot.ts'
 import { auditCheckpointer } from '../../src/audit/checkpoint.ts'
 import { sweepAuditLogs } from '../../src/audit/retention.ts'
 import { upgradeAuditLogs } from '../../src/audit/upgrade.ts'
+import { verifyAccessRows } from '../../src/audit/verify-access-rows.ts'
 import { verifyAuditLog } from '../../src/audit/verification.ts'
+import { ACCESS_TABLES } from '../../src/ports/access-state.ts'
 import type { AuditEvent } from '../../src/ports/audit-log.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { diceOf, type Dice } from '../../crash/dice.ts'
-import { openPatiently } from '../kit/postgres/patient-store.ts'
+import {
+  AttackedPostgres,
+  AttackedSqlite,
+  type AttackedDatabase,
+  type Row,
+} from '../kit/attacked-database.ts'
 import { freshDatabase } from '../kit/postgres/test-database.ts'
-import { stillWorld, type StillWorld } from '../kit/still-world.ts'
+import { contextWith, stillWorld, type StillWorld } from '../kit/still-world.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
@@ -79,94 +82,12 @@ export async function runColumnEdits(
   }
 }
 
-type Row = Readonly<Record<string, SQLInputValue>>
-
-/** The database, as an attacker reaches it while no service runs. */
-interface AttackedDatabase {
-  /** The audit tables, with the columns of their keys. */
-  readonly tables: Readonly<Record<string, readonly string[]>>
-  readonly ask: (sql: string, values?: readonly SQLInputValue[]) => Promise<Row[]>
-  /** Opens it as `symbolon audit verify` does. */
-  readonly inspect: () => Promise<PostgresAuditLogSnapshot>
-  /** Opens it as the service does. */
-  readonly serve: () => Promise<Store>
-  readonly close: () => Promise<void>
-}
-
-const RECORD = ['tenant', 'number']
-const PARKED = ['tenant', 'transaction_id', 'position']
-
-class AttackedSqlite implements AttackedDatabase {
-  readonly tables = { record: RECORD, record_heads: ['tenant'], record_parked: PARKED }
-  readonly #folder: string
-  #db: DatabaseSync | null = null
-
-  constructor(folder: string) {
-    this.#folder = folder
-  }
-
-  async ask(sql: string, values: readonly SQLInputValue[] = []): Promise<Row[]> {
-    this.#db ??= new DatabaseSync(join(this.#folder, 'symbolon.db'))
-    return this.#db.prepare(sql).all(...values)
-  }
-
-  async inspect(): Promise<PostgresAuditLogSnapshot> {
-    await this.close()
-    const { close, ...opened } = openSqliteAuditLog(this.#folder)
-    return { ...opened, close: async () => close() }
-  }
-
-  async serve(): Promise<Store> {
-    await this.close()
-    return await SqliteStore.open({ folder: this.#folder, onFault: () => {} })
-  }
-
-  async close(): Promise<void> {
-    this.#db?.close()
-    this.#db = null
-  }
-}
-
-class AttackedPostgres implements AttackedDatabase {
-  readonly tables = { record: RECORD, tenant_heads: ['tenant'], record_parked: PARKED }
-  readonly #url: string
-  #client: pg.Client | null = null
-
-  constructor(url: string) {
-    this.#url = url
-  }
-
-  async ask(sql: string, values: readonly SQLInputValue[] = []): Promise<Row[]> {
-    if (this.#client === null) {
-      this.#client = new pg.Client(this.#url)
-      await this.#client.connect()
-    }
-    let n = 0
-    const numbered = sql.replaceAll('?', () => `$${++n}`)
-    return (await this.#client.query<Row>(numbered, [...values])).rows
-  }
-
-  async inspect(): Promise<PostgresAuditLogSnapshot> {
-    await this.close()
-    return await openPostgresAuditLog(this.#url)
-  }
-
-  async serve(): Promise<Store> {
-    await this.close()
-    return await openPatiently(this.#url)
-  }
-
-  async close(): Promise<void> {
-    await this.#client?.end()
-    this.#client = null
-  }
-}
-
 interface AuditedVault {
   readonly database: AttackedDatabase
   readonly world: (store: Pick<Store, 'auditLog' | 'tenants'>) => StillWorld
   readonly provider: FileKeyProvider
   readonly tenants: readonly string[]
+  readonly access: Access
   /** The events of each tenant, and the last of them under its checkpoint. */
   readonly events: ReadonlyMap<string, readonly string[]>
   readonly covered: ReadonlyMap<string, number>
@@ -200,6 +121,7 @@ async function makeVault(folder: string, database: AttackedDatabase): Promise<Au
   await append(1)
   clock.pass(2 * DAY_MS)
   await add('b')
+  for (const id of tenants) await addAccess(made, id)
   for (const count of [1, 3, 1, 1, 2, 1]) {
     await append(count)
     clock.pass(1000)
@@ -230,6 +152,7 @@ async function makeVault(folder: string, database: AttackedDatabase): Promise<Au
       },
     ])
   }
+  const access = await accessOf(made, tenants)
   const events = new Map<string, string[]>()
   const covered = new Map<string, number>()
   for (const id of tenants) {
@@ -241,7 +164,67 @@ async function makeVault(folder: string, database: AttackedDatabase): Promise<Au
   for (const table of Object.keys(database.tables)) {
     await database.ask(`CREATE TABLE kept_${table} AS SELECT * FROM ${table}`)
   }
-  return { database, world, provider, tenants, events, covered }
+  return { database, world, provider, tenants, access, events, covered }
+}
+
+/** Makes an application with a key, and two sessions, one of them authorized. */
+async function addAccess(world: StillWorld, tenantId: string): Promise<void> {
+  const [application] = (
+    await world.store.applications.list(tenantId, { now: 0 }, { page: 1, size: 1 })
+  ).items
+  const [key] = await world.store.applications.keys(tenantId, application!.id)
+  const context = contextWith({
+    tenantId,
+    applicationId: application!.id,
+    keyId: key!.id,
+    permissions: ['application:create', 'token:create'],
+  })
+  const rules = [
+    {
+      description: tenantId,
+      priority: 1,
+      container: '/a/',
+      transform: 'mask',
+      permissions: ['token:read'],
+    },
+  ]
+  await createApplication(
+    world,
+    { ...context, type: 'management' },
+    {
+      name: `of ${tenantId}`,
+      type: 'private',
+      rules,
+      expires_at: new Date(world.clock.now() + DAY_MS).toISOString(),
+    },
+  )
+  await openSession(world, context)
+  const { nonce } = (await openSession(world, context)).body as { nonce: string }
+  await authorizeSession(world, context, { nonce, permissions: ['token:create'] })
+}
+
+/** Access rows as statements, of all tenants. */
+interface Access {
+  readonly applications: readonly string[]
+  readonly sessions: readonly string[]
+}
+
+/** Sessions only as far as they can be used. */
+async function accessOf(world: StillWorld, tenants: readonly string[]): Promise<Access> {
+  const [applications, sessions]: [string[], string[]] = [[], []]
+  for (const id of tenants) {
+    for (const table of ACCESS_TABLES) {
+      for await (const rows of world.store.accessRows(id, table)) {
+        for (const { statement, proof } of rows) {
+          const text = JSON.stringify(statement)
+          if (table !== 'sessions') applications.push(text)
+          else if (statement === null || proof === null) continue
+          else if ((await world.keyring.open(id)).attests(statement, proof)) sessions.push(text)
+        }
+      }
+    }
+  }
+  return { applications: applications.toSorted(), sessions: sessions.toSorted() }
 }
 
 async function eventsOf(store: Store, tenantId: string): Promise<string[]> {
@@ -283,10 +266,15 @@ async function tryOut(vault: AuditedVault, edits: readonly TableEdit[]): Promise
         const events = [eventAt(world.clock.now(), 99)]
         // A store that cannot continue the chain refuses.
         await world.store.commit(id, [{ kind: 'append-audit-events', events }]).catch(() => {})
+        const permissions = ['application:create'] as const
+        const context = contextWith({ tenantId: id, type: 'management', permissions })
+        const body = { name: LATER, type: 'private', create_key: false }
+        await createApplication(world, context, body).catch(() => {})
       }
       await auditCheckpointer(world)().catch(() => {})
       const flaws = await flawsOf(vault, world)
-      return { flaws, ...(await resultOf(vault, world.store)) }
+      const access = await accessOf(world, vault.tenants).catch(() => null)
+      return { flaws, access, ...(await resultOf(vault, world.store)) }
     })
     if (before.length > 0) {
       assert.notDeepEqual(after.flaws, [], `named (${before.join('; ')}), and not after a restart`)
@@ -294,6 +282,7 @@ async function tryOut(vault: AuditedVault, edits: readonly TableEdit[]): Promise
     }
     assert.deepEqual(after.flaws, [], 'named only after the restart')
     assert.ok(after.sealed, 'not named, and new events get no checkpoint')
+    assertSameAccess(vault.access, after.access)
     if (after.lost === 'covered') throw new assert.AssertionError({ message: 'not named' })
     if (edits.every((it) => it.table === 'record_parked')) return 'in an open transaction'
     return after.lost === 'none' ? 'harmless' : 'in the last second'
@@ -304,6 +293,18 @@ async function tryOut(vault: AuditedVault, edits: readonly TableEdit[]): Promise
     }
   }
 }
+
+/** Rights that were not given before are never harmless; a session that ends is. */
+function assertSameAccess(before: Access, after: Access | null): void {
+  assert.notEqual(after, null, 'not named, and access rows cannot be read')
+  const applications = after!.applications.filter((it) => !it.includes(LATER))
+  assert.deepEqual(applications, before.applications, 'not named: applications or keys')
+  const more = after!.sessions.filter((it) => !before.sessions.includes(it))
+  assert.deepEqual(more, [], 'not named: sessions')
+}
+
+/** The name of an application that is made after the edits. */
+const LATER = 'made later'
 
 const yes = (): boolean => true
 const no = (): boolean => false
@@ -332,13 +333,15 @@ async function inspect(vault: AuditedVault): Promise<string[]> {
 
 async function flawsOf(
   { tenants }: AuditedVault,
-  world: Parameters<typeof verifyAuditLog>[0],
+  world: Parameters<typeof verifyAccessRows>[0],
 ): Promise<string[]> {
   const flaws: string[] = []
   for (const id of tenants) {
     try {
       const { flaw } = await verifyAuditLog(world, id)
       if (flaw !== null) flaws.push(`event ${flaw.number} ${flaw.what}`)
+      const { flaw: ofAccess } = await verifyAccessRows(world, id)
+      if (ofAccess !== null) flaws.push(ofAccess)
     } catch (error) {
       // The command ends with status 1 and this message.
       flaws.push(String(error))
@@ -390,8 +393,11 @@ async function eachEdit(database: AttackedDatabase): Promise<TableEdit[]> {
     const places = [...new Set([0, Math.floor(rows.length / 3), rows.length - 1])]
     for (const at of table === 'record' ? places : places.slice(-1)) {
       for (const column of Object.keys(rows[at]!)) {
+        const values = new Set<unknown>([rows[at]![column]!])
         for (const to of ['null', 'first', 'neighbour'] as const) {
-          if (isEqual(valueOf(rows, { at, column, to }), rows[at]![column]!)) continue
+          const value = valueOf(rows, { at, column, to })
+          if ([...values].some((it) => isDeepStrictEqual(it, value))) continue
+          values.add(value)
           edits.push(columnEdit(database, table, rows, { at, column, to }))
         }
       }
@@ -463,12 +469,13 @@ function rowEdit(
   const key = tables[table]!
   const [row, other] = [rows[at]!, rows[at + 1] ?? rows[at - 1]!]
   const stranger = rows.find((it) => !isEqual(it['tenant']!, row['tenant']!)) ?? other
-  // The last column of the key numbers the rows of a tenant.
+  // The last column of the key numbers or names the rows of a tenant.
   const numbers = key.length > 1 ? key.at(-1)! : null
-  const free = (of: Row): Row =>
-    numbers === null
-      ? of
-      : { ...of, [numbers]: Math.max(...rows.map((it) => Number(it[numbers]))) + 1 }
+  const free = (of: Row): Row => {
+    if (numbers === null) return of
+    if (numbers === 'id') return { ...of, id: anotherId(of['id']!) }
+    return { ...of, [numbers]: Math.max(...rows.map((it) => Number(it[numbers]))) + 1 }
+  }
   const make: Record<typeof how, TableEdit['make']> = {
     delete: (database) => remove(database, table, row, key),
     duplicate: async (database) => {
@@ -494,6 +501,13 @@ function rowEdit(
   }
   return { table, name: `${how} row ${at} of ${table}`, make: make[how] }
 }
+
+/** Returns an id that no row has. */
+function anotherId(id: SQLInputValue): SQLInputValue {
+  return id instanceof Uint8Array ? id.map((it) => it ^ 1) : OWN_ID
+}
+
+const OWN_ID = '01945d00-0000-4000-8000-0000000000ff'
 
 async function update(
   database: AttackedDatabase,

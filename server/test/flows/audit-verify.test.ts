@@ -40,6 +40,7 @@ test('symbolon audit verify says what is intact and what is not, beside a runnin
       sealed_at: null,
       not_covered: [],
       broken: null,
+      access: { revision: 2, intact: true, flaw: null },
     },
   )
   for (const time of ['from', 'to', 'sealed_at']) assert.match(String(stopped[time]), /^20\S+Z$/)
@@ -58,6 +59,38 @@ test('symbolon audit verify says what is intact and what is not, beside a runnin
   const nobody = await verify('--tenant', '01945d00-0000-4000-8000-00000000000b')
   assert.match(nobody.err, /There is no tenant/)
   assert.match((await verify('--tenant', 'x')).err, /must be the id of a tenant/)
+})
+
+test('an application that was changed in the database is named by audit verify, the service and doctor', async (t) => {
+  const folder = temporaryFolder(t)
+  const verify = (...flags: string[]) =>
+    runSymbolon(['audit', 'verify', '--data-dir', folder, ...flags])
+  await runSymbolon(['init', '--data-dir', folder])
+  const intact = await verify()
+  assert.equal(intact.status, 0)
+  assert.match(intact.out, /^ {2}access: intact, revision 2$/m)
+  const db = new DatabaseSync(join(folder, 'symbolon.db'))
+  db.exec("UPDATE applications SET permissions = '[]'")
+  db.close()
+
+  const flaw = 'an application or key was added, changed, removed or put back outside the service'
+  const { status, out } = await verify()
+  assert.equal(status, 1)
+  assert.match(out, /: intact, events 1 to 3/)
+  assert.ok(out.includes(`  access: BROKEN: ${flaw}\n`), out)
+  const inJson = await verify('--json')
+  assert.equal(inJson.status, 1)
+  const { access } = JSON.parse(inJson.out) as Record<string, unknown>
+  assert.deepEqual(access, { revision: 2, intact: false, flaw })
+  const doctor = await runSymbolon(['doctor', '--data-dir', folder])
+  assert.match(doctor.out, /access-rows/)
+  assert.equal(doctor.status, 1)
+
+  const vault = await startVault(folder)
+  // The check begins with the service, and takes a moment.
+  while (!vault.printed().includes('access_altered')) await fetch(`${vault.url}/health`)
+  assert.equal((await vault.stop()).status, 0)
+  assert.match(vault.printed(), /"access_altered".*outside the service/)
 })
 
 test('symbolon audit verify --resume continues where an earlier run stopped, and refuses any other file', async (t) => {

@@ -106,7 +106,10 @@ describe('a caller', () => {
     assert.deepEqual((await authenticate(key)).destinations, LISTED.destinations)
     const before = (await store.applications.find(vault.tenantId, id))!
     const application = { ...before, destinations: [] }
-    await store.commit(vault.tenantId, [{ kind: 'update-application', application }])
+    await store.commit(vault.tenantId, [
+      { kind: 'update-application', application },
+      { kind: 'leave-access-state' },
+    ])
     assert.deepEqual((await authenticate(key)).destinations, [])
     assert.equal((await authenticate(vault.managementKey)).destinations, null)
   })

@@ -2,10 +2,12 @@ import type { RequestContext, Rights } from '../../base/access.ts'
 import type { Json } from '../../base/json.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import type { Answer } from '../../http/endpoint.ts'
+import { sessionStatement } from '../../ports/access-state.ts'
 import type { StoredSession } from '../../ports/stored.ts'
 import type { World } from '../../ports/world.ts'
 import { hashApiKey } from '../api-key.ts'
 import { commit } from '../commit.ts'
+import { isAsWritten } from './is-as-written.ts'
 import { excessOf } from './excess.ts'
 import { parseAuthorizeSession } from './wire.ts'
 
@@ -19,7 +21,7 @@ import { parseAuthorizeSession } from './wire.ts'
  * Source: interface.md, Sessions.
  */
 export async function authorizeSession(
-  world: Pick<World, 'clock' | 'keyring' | 'store'>,
+  world: Pick<World, 'clock' | 'keyring' | 'log' | 'store'>,
   context: RequestContext,
   body: Json | undefined,
 ): Promise<Answer> {
@@ -31,13 +33,13 @@ export async function authorizeSession(
   if (session.authorization !== null) throw new ServiceError('session_authorized')
   const { permissions, rules } = rights
   const { applicationId, keyId } = context
-  const change = {
-    kind: 'authorize-session',
-    id: session.id,
+  const granted = {
     authorization: { permissions, rules, applicationId, keyId },
     expiresAt: expiresAt ?? session.expiresAt,
-    now,
-  } as const
+  }
+  const keys = await world.keyring.open(context.tenantId)
+  const proof = keys.attest(sessionStatement(context.tenantId, { ...session, ...granted }))
+  const change = { kind: 'authorize-session', id: session.id, ...granted, proof, now } as const
   const answer = { status: 200 }
   const conflict = await commit(world, context, [change], answer)
   if (conflict === null) return answer
@@ -47,13 +49,15 @@ export async function authorizeSession(
 }
 
 async function getSession(
-  world: Pick<World, 'clock' | 'store'>,
+  world: Pick<World, 'clock' | 'keyring' | 'log' | 'store'>,
   { tenantId }: RequestContext,
   nonce: string,
 ): Promise<StoredSession> {
   const hash = hashApiKey(nonce)
   const session = await world.store.sessions.findByNonce(tenantId, hash, world.clock.now())
-  if (session === null) throw new ServiceError('session_not_found')
+  if (session === null || !(await isAsWritten(world, tenantId, session))) {
+    throw new ServiceError('session_not_found')
+  }
   return session
 }
 

@@ -3,6 +3,7 @@ import { idOf } from '../../base/id.ts'
 import { SESSION_LIFETIME_MS } from '../../base/limits.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import type { Answer } from '../../http/endpoint.ts'
+import { sessionStatement } from '../../ports/access-state.ts'
 import type { World } from '../../ports/world.ts'
 import { hashApiKey, makeApiKey, makeSecret } from '../api-key.ts'
 import { commit } from '../commit.ts'
@@ -25,7 +26,8 @@ export async function openSession(
   const now = world.clock.now()
   const [key, nonce] = [makeApiKey('session', world.random), makeSecret(world.random)]
   const expiresAt = now + SESSION_LIFETIME_MS
-  const session = {
+  const keys = await world.keyring.open(context.tenantId)
+  const opened = {
     id: idOf(now, world.random.bytes(10)),
     applicationId: context.applicationId,
     keyId: context.keyId,
@@ -35,6 +37,8 @@ export async function openSession(
     expiresAt,
     authorization: null,
   }
+  const proof = keys.attest(sessionStatement(context.tenantId, opened))
+  const session = { ...opened, proof }
   const conflict = await commit(world, context, [{ kind: 'insert-session', session }])
   if (conflict !== null) throw new ServiceError('key_unknown')
   return { status: 201, body: renderSession(key, nonce, expiresAt) }

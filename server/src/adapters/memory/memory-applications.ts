@@ -1,4 +1,10 @@
 import type { KeyReference } from '../../base/access.ts'
+import {
+  applicationKeyStatement,
+  applicationStatement,
+  type AccessRow,
+  type AccessTable,
+} from '../../ports/access-state.ts'
 import type { ChangeOf, Conflict } from '../../ports/change.ts'
 import type { ApplicationReader } from '../../ports/store.ts'
 import type { StoredApplication, StoredApplicationKey, StoredTenant } from '../../ports/stored.ts'
@@ -41,6 +47,26 @@ export class MemoryApplications {
       if (tenant === null || application === null) return null
       return copyOf({ tenant, application, keyId: key.id })
     },
+  }
+
+  /** Undefined for tables that are not here. */
+  accessRows(tenantId: string, table: AccessTable): AsyncIterable<AccessRow[]> | undefined {
+    if (table === 'sessions') return undefined
+    const rows =
+      table === 'applications'
+        ? this.#applications.all(tenantId).map((it) => ({
+            id: it.id,
+            statement: applicationStatement(tenantId, it),
+            proof: null,
+          }))
+        : this.#keys.all(tenantId).map((it) => ({
+            id: it.id,
+            statement: applicationKeyStatement(tenantId, it),
+            proof: null,
+          }))
+    return (async function* () {
+      yield rows
+    })()
   }
 
   apply(

@@ -1,3 +1,4 @@
+import type { AccessState } from '../../ports/access-state.ts'
 import { PARKED_MAX } from '../../base/limits.ts'
 import {
   CHAIN_START,
@@ -36,8 +37,8 @@ export class MemoryAuditLog {
     state: async (tenantId) => {
       const chain = this.#chains.find(tenantId, CHAIN)
       if (chain === null) return null
-      const { removed, checkpoint } = chain
-      return copyOf({ removed, last: positionOf(chain.rows.at(-1) ?? removed), checkpoint })
+      const { removed, checkpoint, access } = chain
+      return copyOf({ removed, last: positionOf(chain.rows.at(-1) ?? removed), checkpoint, access })
     },
     rowsAfter: async (tenantId, after, limit) =>
       copyOf(this.#rows(tenantId, (it) => it.number > after).slice(0, limit)),
@@ -135,9 +136,21 @@ export class MemoryAuditLog {
     this.#chains.put(tenantId, CHAIN, { ...chain, checkpoint })
   }
 
+  putAccess(tenantId: string, before: number, access: AccessState): Conflict | null {
+    const chain = this.#chainOf(tenantId)
+    if ((chain.access?.revision ?? 0) !== before) return { kind: 'access-changed' }
+    this.#chains.put(tenantId, CHAIN, { ...chain, access })
+    return null
+  }
+
   #chainOf(tenantId: string): Chain {
     return (
-      this.#chains.find(tenantId, CHAIN) ?? { removed: CHAIN_START, rows: [], checkpoint: null }
+      this.#chains.find(tenantId, CHAIN) ?? {
+        removed: CHAIN_START,
+        rows: [],
+        checkpoint: null,
+        access: null,
+      }
     )
   }
 
@@ -156,6 +169,7 @@ interface Chain {
   readonly removed: ChainPosition
   readonly rows: readonly StoredAuditEvent[]
   readonly checkpoint: AuditCheckpoint | null
+  readonly access: AccessState | null
 }
 
 const CHAIN = 'chain'

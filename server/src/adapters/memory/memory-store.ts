@@ -1,6 +1,8 @@
+import { missingAccessState, sessionStatement, type AccessRow } from '../../ports/access-state.ts'
 import { RetiredKeys } from '../../ports/retired-keys.ts'
 import type { Change, Conflict } from '../../ports/change.ts'
 import type {
+  AccessRowReader,
   AnswerReader,
   ApplicationReader,
   DefinitionReader,
@@ -108,10 +110,13 @@ export class MemoryStore implements Store {
   readonly jobs = this.#jobs.reader
   readonly auditLog: AuditLogReader = this.#auditLog.reader
 
+  readonly accessRows: AccessRowReader = (tenantId, table) =>
+    this.#applications.accessRows(tenantId, table) ?? this.#sessionRows(tenantId)
+
   async commit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {
     if (this.#closed) throw new Error('Cannot commit: the store is closed')
     this.#undo.length = 0
-    const refusal = this.#retiredKeys.refusal(tenantId, changes)
+    const refusal = missingAccessState(changes) ?? this.#retiredKeys.refusal(tenantId, changes)
     if (refusal !== null) throw refusal
     const enlisted = changes.find((it) => it.kind === 'enlist')
     try {
@@ -171,6 +176,12 @@ export class MemoryStore implements Store {
       case 'insert-application-key':
       case 'delete-application-key':
         return this.#applications.apply(tenantId, change)
+
+      case 'put-access-state':
+        return this.#auditLog.putAccess(tenantId, change.before, change.state)
+
+      case 'leave-access-state':
+        return null
 
       case 'insert-proxy':
       case 'update-proxy':
@@ -265,12 +276,21 @@ export class MemoryStore implements Store {
       }
 
       case 'authorize-session': {
-        const { id, authorization, expiresAt, now } = change
+        const { id, authorization, expiresAt, proof, now } = change
         const session = this.#sessions.find(tenantId, id)
         if (session === null || session.authorization !== null || session.expiresAt <= now) {
           return { kind: 'absent' }
         }
-        this.#sessions.put(tenantId, id, { ...session, authorization, expiresAt })
+        this.#sessions.put(tenantId, id, { ...session, authorization, expiresAt, proof })
+        return null
+      }
+
+      case 'prove-session': {
+        const { id, before, proof } = change
+        const session = this.#sessions.find(tenantId, id)
+        if (session !== null && isSameProof(session.proof, before)) {
+          this.#sessions.put(tenantId, id, { ...session, proof })
+        }
         return null
       }
 
@@ -279,6 +299,12 @@ export class MemoryStore implements Store {
           cause: change satisfies never,
         })
     }
+  }
+
+  async *#sessionRows(tenantId: string): AsyncGenerator<AccessRow[]> {
+    yield this.#sessions.all(tenantId).map((it) => {
+      return { id: it.id, statement: sessionStatement(tenantId, it), proof: copyOf(it.proof) }
+    })
   }
 
   /** Returns every envelope of the tenant. */
@@ -309,4 +335,8 @@ export class MemoryStore implements Store {
     for (const undo of this.#undo.toReversed()) undo()
     this.#undo.length = 0
   }
+}
+
+function isSameProof(a: Uint8Array | null, b: Uint8Array | null): boolean {
+  return a === null || b === null ? a === b : Buffer.compare(a, b) === 0
 }

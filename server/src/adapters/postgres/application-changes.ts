@@ -1,3 +1,5 @@
+import { packAccess } from '../../ports/access-state.ts'
+import type { ChangeOf } from '../../ports/change.ts'
 import type { StoredApplication, StoredApplicationKey } from '../../ports/stored.ts'
 import { packOptional, packText } from './text.ts'
 import type { ChangeStep, UnitOfWork } from './unit-of-work.ts'
@@ -67,6 +69,18 @@ export async function insertApplicationKey(
     ],
   )
   return made === 0 ? ABSENT : null
+}
+
+export async function putAccessState(
+  { session, tenantId }: UnitOfWork,
+  { before, state }: ChangeOf<'put-access-state'>,
+): ChangeStep {
+  const put = await session.run(
+    `UPDATE tenant_heads SET access_revision = $3, access = $4
+     WHERE tenant = $1 AND access_revision = $2`,
+    [tenantId, before, state.revision, packAccess(state)],
+  )
+  return put === 0 ? { kind: 'access-changed' } : null
 }
 
 function valuesOf(tenantId: string, it: StoredApplication) {

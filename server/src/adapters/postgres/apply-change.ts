@@ -6,6 +6,7 @@ import {
   deleteApplication,
   insertApplication,
   insertApplicationKey,
+  putAccessState,
   updateApplication,
 } from './application-changes.ts'
 import { changeJob } from './job-changes.ts'
@@ -71,10 +72,22 @@ export async function applyChange(unitOfWork: UnitOfWork, change: Change): Chang
       return deleted === 0 ? ABSENT : null
     }
 
+    case 'put-access-state':
+      return await putAccessState(unitOfWork, change)
+    case 'leave-access-state':
+      return null
+
     case 'insert-session':
       return await insertSession(unitOfWork, change.session)
     case 'authorize-session':
       return await authorizeSession(unitOfWork, change)
+    case 'prove-session':
+      await session.run(
+        `UPDATE sessions SET proof = $4
+         WHERE tenant = $1 AND id = $2 AND proof IS NOT DISTINCT FROM $3::bytea`,
+        [tenantId, change.id, change.before, change.proof],
+      )
+      return null
 
     case 'insert-proxy':
       return await insertDefinition(unitOfWork, 'proxies', change.proxy, change.proxy.hash)

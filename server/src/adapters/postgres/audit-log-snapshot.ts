@@ -1,4 +1,5 @@
-import type { AuditLogReader, TenantReader } from '../../ports/store.ts'
+import type { AccessRowReader, AuditLogReader, TenantReader } from '../../ports/store.ts'
+import { accessRowReader } from './access-rows.ts'
 import { connectionSettings } from './connection-settings.ts'
 import { bounded, connectedTo } from './database.ts'
 import { auditLogReader, tenantReader } from './readers.ts'
@@ -10,6 +11,7 @@ import type { AskPostgres } from './session.ts'
 export interface PostgresAuditLogSnapshot {
   readonly tenants: TenantReader
   readonly auditLog: AuditLogReader
+  readonly accessRows: AccessRowReader
   readonly close: () => Promise<void>
 }
 
@@ -34,7 +36,12 @@ export async function openPostgresAuditLog(url: string): Promise<PostgresAuditLo
       throw new Error('Cannot read the audit log: there is none in the database')
     await requireFidelity(ask)
     await refuseUnfinishedMove(ask)
-    return { tenants: tenantReader(ask), auditLog: auditLogReader(ask), close: () => client.end() }
+    return {
+      tenants: tenantReader(ask),
+      auditLog: auditLogReader(ask),
+      accessRows: accessRowReader(ask),
+      close: () => client.end(),
+    }
   } catch (error) {
     await client.end()
     throw error

@@ -1,3 +1,4 @@
+import { missingAccessState } from '../../ports/access-state.ts'
 import { KiB } from '../../base/limits.ts'
 import type { Change, Conflict } from '../../ports/change.ts'
 import { TRIES_MAX, isBroken, isUnsent, type Database } from './database.ts'
@@ -80,7 +81,9 @@ export class PostgresCommitQueue {
     const long = tokens > COMMIT_TOKENS_MAX
     const rows =
       1 + tokens + (isPlain(changes) ? 0 : GUARDED_ROWS) + Math.floor(bytesIn(changes) / ROW_BYTES)
-    if (this.#closing !== null) reject(new Error('Cannot commit: the store is closed'))
+    const refusal = missingAccessState(changes)
+    if (refusal !== null) reject(refusal)
+    else if (this.#closing !== null) reject(new Error('Cannot commit: the store is closed'))
     else if (this.#isFull(rows)) reject(new Error('Cannot commit: too many wait already'))
     else {
       this.#waiting.push({ tenantId, changes, rows, long, resolve, reject })

@@ -15,6 +15,7 @@ const NOT_SEALED = [
   'record_parked.entry',
   'sessions.hash',
   'sessions.nonce_hash',
+  'sessions.proof',
   'tenant_heads.hash',
   'tenant_heads.removed_hash',
   'tenant_heads.sealed_from',

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type { JobReader } from '../../ports/jobs.ts'
-import type { AuditLogReader, TenantReader } from '../../ports/store.ts'
+import type { AccessRowReader, AuditLogReader, TenantReader } from '../../ports/store.ts'
+import { accessRowReader } from './access-rows.ts'
 import { connectionSettings, isHere } from './connection-settings.ts'
 import { bounded, connectedTo, CONNECTIONS_MAX } from './database.ts'
 import { jobReader } from './job-reader.ts'
@@ -50,6 +51,7 @@ export interface PostgresInspection {
     readonly tenants: TenantReader
     readonly jobs: JobReader
     readonly auditLog: AuditLogReader
+    readonly accessRows: AccessRowReader
   }
   readonly close: () => Promise<void>
 }
@@ -92,6 +94,7 @@ export async function openPostgresInspection(url: string): Promise<PostgresInspe
         tenants: tenantReader(ask),
         jobs: jobReader(ask),
         auditLog: auditLogReader(ask),
+        accessRows: accessRowReader(ask),
       }),
       close: () => client.end(),
     }

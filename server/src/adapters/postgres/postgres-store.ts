@@ -48,6 +48,7 @@ import { COMMIT_WAIT_MS_MAX, TRANSACTION_KEPT_MS } from '../../base/limits.ts'
 import type { JobReader } from '../../ports/jobs.ts'
 import type { Change, Conflict } from '../../ports/change.ts'
 import type {
+  AccessRowReader,
   AnswerReader,
   ApplicationReader,
   DefinitionReader,
@@ -61,6 +62,7 @@ import type {
 } from '../../ports/store.ts'
 import type { StoredReactor } from '../../ports/stored.ts'
 import { applicationReader, sessionReader } from './access-readers.ts'
+import { accessRowReader } from './access-rows.ts'
 import { PostgresCommitQueue } from './commit-queue.ts'
 import { connectionSettings } from './connection-settings.ts'
 import { Database, atLeisure } from './database.ts'
@@ -103,6 +105,7 @@ export class PostgresStore implements Store {
   readonly reactors: DefinitionReader<StoredReactor>
   readonly jobs: JobReader
   readonly auditLog: AuditLogReader
+  readonly accessRows: AccessRowReader
   readonly #database: Database
   readonly #queue: PostgresCommitQueue
   /** Serializes sweeps: concurrent ones would wait for the same tenants' locks, and block these tenants' writers. */
@@ -147,6 +150,7 @@ export class PostgresStore implements Store {
     this.reactors = definitionReader(ask, 'reactors', definitionOf)
     this.jobs = jobReader(ask)
     this.auditLog = auditLogReader(ask)
+    this.accessRows = accessRowReader(ask)
   }
 
   commit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {

@@ -1,5 +1,6 @@
 /** Reads tenants, answers, transactions and audit logs by id or key. */
 import { isUuid } from '../../base/id.ts'
+import { unpackAccess } from '../../ports/access-state.ts'
 import { unpackCheckpoint } from '../../ports/packed-checkpoint.ts'
 import type { StoredAuditEvent } from '../../ports/audit-log.ts'
 import type {
@@ -111,6 +112,7 @@ export function auditLogReader(ask: AskPostgres): AuditLogReader {
         last: positionOf(row),
         checkpoint:
           seal === null ? null : unpackCheckpoint(String(seal), Number(row.sealed_number)),
+        access: unpackAccess(row.access, row.access_revision),
       }
     },
 

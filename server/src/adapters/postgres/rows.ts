@@ -70,6 +70,7 @@ export function sessionOf(row: PostgresRow): StoredSession {
     createdAt,
     expiresAt,
     authorization: authorization.applicationId === null ? null : authorization,
+    proof: row.proof ?? null,
   } as StoredSession
 }
 

@@ -1,4 +1,4 @@
--- Version 8
+-- Version 9
 
 CREATE TABLE answers (
   tenant uuid NOT NULL,
@@ -194,6 +194,7 @@ CREATE TABLE sessions (
   rules text,
   authorized_by uuid,
   authorized_with uuid,
+  proof bytea,
   PRIMARY KEY (tenant, id),
   UNIQUE (hash),
   UNIQUE (tenant, nonce_hash)
@@ -211,6 +212,8 @@ CREATE TABLE tenant_heads (
   sealed_number bigint NOT NULL,
   seal text,
   sealed_from bytea,
+  access_revision bigint NOT NULL,
+  access text,
   PRIMARY KEY (tenant)
 );
 

@@ -10,8 +10,8 @@ export async function insertSession(
 ): ChangeStep {
   const made = await session.run(
     `INSERT INTO sessions
-       (tenant, id, application, application_key, hash, nonce_hash, created_at, expires_at)
-     SELECT $1::uuid, $2::uuid, $3::uuid, $4::uuid, $5::bytea, $6::bytea, $7::bigint, $8::bigint
+       (tenant, id, application, application_key, hash, nonce_hash, created_at, expires_at, proof)
+     SELECT $1::uuid, $2::uuid, $3::uuid, $4::uuid, $5::bytea, $6::bytea, $7::bigint, $8::bigint, $9::bytea
      WHERE EXISTS (
        SELECT 1 FROM application_keys WHERE tenant = $1 AND application = $3 AND id = $4)`,
     [
@@ -23,6 +23,7 @@ export async function insertSession(
       it.nonceHash,
       it.createdAt,
       it.expiresAt,
+      it.proof,
     ],
   )
   if (made === 0) return ABSENT
@@ -37,12 +38,13 @@ export async function insertSession(
 
 export async function authorizeSession(
   { session, tenantId }: UnitOfWork,
-  { id, authorization, expiresAt, now }: Extract<Change, { kind: 'authorize-session' }>,
+  { id, authorization, expiresAt, proof, now }: Extract<Change, { kind: 'authorize-session' }>,
 ): ChangeStep {
   const { permissions, rules, applicationId, keyId } = authorization
   const given = await session.run(
     `UPDATE sessions
-     SET permissions = $3, rules = $4, authorized_by = $5, authorized_with = $6, expires_at = $7
+     SET permissions = $3, rules = $4, authorized_by = $5, authorized_with = $6, expires_at = $7,
+       proof = $9
      WHERE tenant = $1 AND id = $2 AND authorized_by IS NULL AND expires_at > $8`,
     [
       tenantId,
@@ -53,6 +55,7 @@ export async function authorizeSession(
       keyId,
       expiresAt,
       now,
+      proof,
     ],
   )
   return given === 0 ? ABSENT : null

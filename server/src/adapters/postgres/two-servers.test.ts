@@ -153,6 +153,7 @@ async function takingTurns(): Promise<Store> {
     reactors: reader('reactors'),
     jobs: reader('jobs'),
     auditLog: reader('auditLog'),
+    accessRows: (tenantId, table) => next().accessRows(tenantId, table),
     commit: (tenantId, changes) => next().commit(tenantId, changes),
     sweep: (now) => next().sweep(now),
     check: () => next().check(),

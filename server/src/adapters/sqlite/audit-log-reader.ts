@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { unpackAccess } from '../../ports/access-state.ts'
 import { unpackCheckpoint } from '../../ports/packed-checkpoint.ts'
 import type { ChainPosition, StoredAuditEvent } from '../../ports/audit-log.ts'
 import type { AuditLogReader } from '../../ports/store.ts'
@@ -34,6 +35,7 @@ export function auditLogReader(db: DatabaseSync): AuditLogReader {
         }),
         last: positionOf(row),
         checkpoint: seal === null ? null : unpackCheckpoint(String(seal), Number(sealed_number)),
+        access: unpackAccess(row.access, row.access_revision),
       }
     },
     rowsAfter: async (tenantId, number, limit) => {

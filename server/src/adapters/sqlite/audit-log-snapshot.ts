@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import type { AuditLogReader, TenantReader } from '../../ports/store.ts'
+import type { AccessRowReader, AuditLogReader, TenantReader } from '../../ports/store.ts'
+import { accessRowReader } from './access-rows.ts'
 import { openConnection } from './connection.ts'
 import { requireDatabase } from './data-folder.ts'
 import { auditLogReader } from './audit-log-reader.ts'
@@ -10,6 +11,7 @@ import { UnusableDatabase } from './unusable-database.ts'
 export interface SqliteAuditLogSnapshot {
   readonly tenants: TenantReader
   readonly auditLog: AuditLogReader
+  readonly accessRows: AccessRowReader
   readonly close: () => void
 }
 
@@ -42,6 +44,7 @@ export function openSqliteAuditLog(folder: string): SqliteAuditLogSnapshot {
     return {
       tenants: tenantReader(db),
       auditLog: auditLogReader(db),
+      accessRows: accessRowReader(db),
       close: () => db.close(),
     }
   } catch (error) {

@@ -67,4 +67,11 @@ export const AUDIT_LOG_TABLE = {
     params: ['id', 'integer', 'text', 'integer'],
     refuses: 'never',
   },
+
+  putAccessState: {
+    sql: `UPDATE record_heads SET access_revision = ?3, access = ?4
+      WHERE tenant = ?1 AND access_revision = ?2`,
+    params: ['id', 'integer', 'integer', 'text'],
+    refuses: 'if-nothing-changed',
+  },
 } as const satisfies Record<string, Statement>

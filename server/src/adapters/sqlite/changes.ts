@@ -1,5 +1,6 @@
 import { NIL_ID, isUuid } from '../../base/id.ts'
 import { PARKED_MAX } from '../../base/limits.ts'
+import { packAccess } from '../../ports/access-state.ts'
 import { packCheckpoint } from '../../ports/packed-checkpoint.ts'
 import { writeAuditEvent, itemCountOf } from '../../ports/audit-log.ts'
 import type { Change } from '../../ports/change.ts'
@@ -111,6 +112,16 @@ export function packChange(
 
     case 'delete-application-key':
       packer.step(STATEMENT.deleteApplicationKey, [tenantId, change.applicationId, change.id])
+      return
+
+    case 'put-access-state': {
+      const { before, state } = change
+      const values = [tenantId, before, state.revision, packAccess(state)]
+      packer.step(STATEMENT.putAccessState, values)
+      return
+    }
+
+    case 'leave-access-state':
       return
 
     case 'insert-proxy':
@@ -265,7 +276,8 @@ export function packChange(
       return
 
     case 'insert-session': {
-      const { id, applicationId, keyId, hash, nonceHash, createdAt, expiresAt } = change.session
+      const { id, applicationId, keyId, hash, nonceHash, createdAt, expiresAt, proof } =
+        change.session
       packer.step(STATEMENT.insertSession, [
         tenantId,
         id,
@@ -275,6 +287,7 @@ export function packChange(
         nonceHash,
         createdAt,
         expiresAt,
+        proof,
       ])
       packer.step(STATEMENT.forgetSessions, [createdAt])
       return
@@ -291,9 +304,14 @@ export function packChange(
         keyId,
         change.expiresAt,
         change.now,
+        change.proof,
       ])
       return
     }
+
+    case 'prove-session':
+      packer.step(STATEMENT.proveSession, [tenantId, change.id, change.before, change.proof])
+      return
 
     default:
       throw new TypeError('Cannot commit: a change is of no known kind', {

@@ -1,3 +1,4 @@
+import { missingAccessState } from '../../ports/access-state.ts'
 import { extname } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import { BATCH_SIZES, Histogram, SECONDS } from '../../base/histogram.ts'
@@ -154,7 +155,7 @@ export class SqliteCommitQueue {
     moved: () => number,
   ): Promise<Conflict | null> {
     return this.#whenWriting((waiting) => {
-      const refusal = this.#retiredKeys.refusal(tenantId, changes)
+      const refusal = missingAccessState(changes) ?? this.#retiredKeys.refusal(tenantId, changes)
       if (refusal !== null) throw refusal
       const tokens = tokensOf(changes)
       // Once set, every later commit checks for this collision. Commits already packed run first and need no

@@ -37,6 +37,8 @@ export function conflictOf(
     case STATEMENT.deleteProxy:
     case STATEMENT.deleteReactor:
       return { kind: 'absent' }
+    case STATEMENT.putAccessState:
+      return { kind: 'access-changed' }
     case STATEMENT.updateProxy:
       return { kind: 'proxy-changed' }
     case STATEMENT.updateReactor:

@@ -51,12 +51,18 @@ test('what was deleted is not in the files any more', async (t) => {
     modifiedAt: null,
   }
   const store = await openStore(t, { folder })
-  await store.commit(TENANT, [{ kind: 'insert-application', application }])
+  await store.commit(TENANT, [
+    { kind: 'insert-application', application },
+    { kind: 'leave-access-state' },
+  ])
   await store.close()
   assert.equal(occursIn(folder, canary), true)
 
   const again = await openStore(t, { folder })
-  await again.commit(TENANT, [{ kind: 'delete-application', id: TENANT }])
+  await again.commit(TENANT, [
+    { kind: 'delete-application', id: TENANT },
+    { kind: 'leave-access-state' },
+  ])
   await again.close()
   assert.equal(occursIn(folder, canary), false)
 })

@@ -20,6 +20,7 @@ const NOT_SEALED = [
   'record_parked.entry',
   'sessions.hash',
   'sessions.nonce_hash',
+  'sessions.proof',
   'tenant_keys.wrapped',
   'token_blocks.first',
   'token_indexes.hash',

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import type { JobReader } from '../../ports/jobs.ts'
-import type { AuditLogReader, TenantReader } from '../../ports/store.ts'
+import type { AccessRowReader, AuditLogReader, TenantReader } from '../../ports/store.ts'
+import { accessRowReader } from './access-rows.ts'
 import { auditLogReader } from './audit-log-reader.ts'
 import { jobReader } from './job-reader.ts'
 import { readOnlyAddress } from './read-only-address.ts'
@@ -21,6 +22,7 @@ export interface SqliteInspection {
     readonly tenants: TenantReader
     readonly jobs: JobReader
     readonly auditLog: AuditLogReader
+    readonly accessRows: AccessRowReader
   }
   readonly close: () => void
 }
@@ -59,6 +61,7 @@ export function openSqliteInspection(folder: string): SqliteInspection {
         tenants: tenantReader(db),
         jobs: jobReader(ofJobs),
         auditLog: auditLogReader(db),
+        accessRows: accessRowReader(db),
       }),
       close,
     }

@@ -144,6 +144,10 @@ test('a transaction opened by the version before keys were noted is committed', 
   await store.close()
   const db = new DatabaseSync(join(folder, 'symbolon.db'))
   db.exec('DROP TABLE transaction_keys; PRAGMA user_version = 12')
+  db.exec(
+    'ALTER TABLE record_heads DROP COLUMN access_revision; ALTER TABLE record_heads DROP COLUMN access',
+  )
+  db.exec('ALTER TABLE sessions DROP COLUMN proof')
   db.close()
   const later = await openStore(t, { folder })
   await succeed(later, TENANT, [end(7, 'committed')])

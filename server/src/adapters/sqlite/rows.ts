@@ -82,6 +82,7 @@ export function sessionOf(row: SqliteRow): StoredSession {
     createdAt,
     expiresAt,
     authorization: authorization.applicationId === null ? null : authorization,
+    proof: row.proof ?? null,
   } as StoredSession
 }
 

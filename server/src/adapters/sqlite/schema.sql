@@ -1,4 +1,4 @@
--- Version 15
+-- Version 16
 
 CREATE TABLE installation (
   one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -134,7 +134,7 @@ CREATE TABLE record_heads (
   hash BLOB NOT NULL,
   sealed_number INTEGER NOT NULL,
   seal TEXT
-) STRICT, WITHOUT ROWID;
+, access_revision INTEGER NOT NULL DEFAULT 0, access TEXT) STRICT, WITHOUT ROWID;
 
 CREATE TABLE record_parked (
   tenant ANY NOT NULL,
@@ -159,7 +159,7 @@ CREATE TABLE sessions (
   permissions TEXT,
   rules TEXT,
   authorized_by ANY,
-  authorized_with ANY,
+  authorized_with ANY, proof BLOB,
   PRIMARY KEY (tenant, id),
   UNIQUE (tenant, nonce_hash)
 ) STRICT, WITHOUT ROWID;

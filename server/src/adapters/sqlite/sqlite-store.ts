@@ -69,6 +69,7 @@ import { COMMIT_WAIT_MS_MAX, TRANSACTION_KEPT_MS } from '../../base/limits.ts'
 import type { JobReader } from '../../ports/jobs.ts'
 import type { Change, Conflict } from '../../ports/change.ts'
 import type {
+  AccessRowReader,
   AnswerReader,
   ApplicationReader,
   DefinitionReader,
@@ -82,6 +83,7 @@ import type {
 } from '../../ports/store.ts'
 import type { StoredReactor } from '../../ports/stored.ts'
 import { answerReader } from './answer-reader.ts'
+import { accessRowReader } from './access-rows.ts'
 import { applicationReader } from './application-reader.ts'
 import { SqliteCommitQueue, type SqliteQueueOptions } from './commit-queue.ts'
 import { openConnection } from './connection.ts'
@@ -148,6 +150,7 @@ export class SqliteStore implements Store {
   readonly reactors: DefinitionReader<StoredReactor>
   readonly jobs: JobReader
   readonly auditLog: AuditLogReader
+  readonly accessRows: AccessRowReader
   readonly #folder: DataFolder
   readonly #reader: DatabaseSync
   readonly #usage: UsageReader
@@ -207,6 +210,7 @@ export class SqliteStore implements Store {
     this.#sweepLook = new SweepLook(reader)
     this.#movedBytes = new MovedBytesEstimator(reader)
     this.auditLog = auditLogReader(reader)
+    this.accessRows = accessRowReader(reader)
   }
 
   /** Measures how busy the commit queue is. */

@@ -289,21 +289,28 @@ const TABLE = {
 
   insertSession: {
     sql: `INSERT INTO sessions
-      (tenant, id, application, application_key, hash, nonce_hash, created_at, expires_at)
-      SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8
+      (tenant, id, application, application_key, hash, nonce_hash, created_at, expires_at, proof)
+      SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
       WHERE EXISTS (
         SELECT 1 FROM application_keys WHERE tenant = ?1 AND application = ?3 AND id = ?4
       )`,
-    params: ['id', 'id', 'id', 'id', 'bytes', 'bytes', 'integer', 'integer'],
+    params: ['id', 'id', 'id', 'id', 'bytes', 'bytes', 'integer', 'integer', 'bytes'],
     refuses: 'if-nothing-changed',
   },
 
   authorizeSession: {
     sql: `UPDATE sessions
-      SET permissions = ?3, rules = ?4, authorized_by = ?5, authorized_with = ?6, expires_at = ?7
+      SET permissions = ?3, rules = ?4, authorized_by = ?5, authorized_with = ?6, expires_at = ?7,
+        proof = ?9
       WHERE tenant = ?1 AND id = ?2 AND authorized_by IS NULL AND expires_at > ?8`,
-    params: ['id', 'id', 'text', 'text', 'id', 'id', 'integer', 'integer'],
+    params: ['id', 'id', 'text', 'text', 'id', 'id', 'integer', 'integer', 'bytes'],
     refuses: 'if-nothing-changed',
+  },
+
+  proveSession: {
+    sql: 'UPDATE sessions SET proof = ?4 WHERE tenant = ?1 AND id = ?2 AND proof IS ?3',
+    params: ['id', 'id', 'bytes', 'bytes'],
+    refuses: 'never',
   },
 
   /** Removes two for every new one, as with answers. */

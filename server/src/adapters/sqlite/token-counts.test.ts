@@ -77,6 +77,9 @@ test('a database from before is counted when it is migrated', async (t) => {
   db.exec('ALTER TABLE record DROP COLUMN earlier; DROP TABLE jobs; DROP TABLE callback_secrets')
   db.exec('DROP TABLE transaction_keys')
   db.exec(
+    'ALTER TABLE record_heads DROP COLUMN access_revision; ALTER TABLE record_heads DROP COLUMN access',
+  )
+  db.exec(
     'DROP TABLE token_counts; DROP TABLE deleted_tenants; DROP TABLE sessions; DROP TABLE notices',
   )
   db.exec(

@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs'
 import { isDamage } from '../../adapters/sqlite/unusable-database.ts'
 import { SystemClock } from '../../adapters/system/system-clock.ts'
-import { precedesCheckpoints } from '../../access/root-key-check.ts'
+import type { LocalKeyring } from '../../adapters/local-keyring/local-keyring.ts'
+import { precedesAccessStates, precedesCheckpoints } from '../../access/root-key-check.ts'
+import { verifyAccessRows } from '../../audit/verify-access-rows.ts'
 import { flawOfNewest } from '../../audit/verification.ts'
 import { AUDIT_CHECKPOINT_LAG_MS_MAX, AUDIT_SWEEP_MS } from '../../base/limits.ts'
 import { timeOfAuditEvent } from '../../ports/audit-log.ts'
@@ -16,6 +18,7 @@ const TENANTS_MS_MAX = 8_000
 export const AUDIT_CHECKS: readonly Check[] = [
   { name: 'audit-chain', group: 'audit log', run: checkNewest },
   { name: 'audit-checkpoints', group: 'audit log', run: checkCheckpoints },
+  { name: 'access-rows', group: 'audit log', run: checkAccessRows },
   { name: 'audit-retention', group: 'audit log', run: checkRetention },
   {
     name: 'audit-checkpoint-file',
@@ -35,14 +38,7 @@ async function checkNewest({ vault, keyring: open, rootKeys }: DoctorContext): P
   let count = 0
   for (const id of await tenants.ids()) {
     if (clock.elapsed() - since > TENANTS_MS_MAX) break
-    try {
-      await keyring.open(id)
-    } catch (error) {
-      if (isDamage(error)) throw error
-      throw new CheckSkipped(
-        `the keys of tenant ${id} cannot be unwrapped: see the check tenant-keys`,
-      )
-    }
+    await requireKeys(keyring, id)
     const flaw = await flawOfNewest({ clock, keyring, store: { auditLog } }, id, rule)
     if (flaw !== null) {
       return failed(
@@ -54,6 +50,48 @@ async function checkNewest({ vault, keyring: open, rootKeys }: DoctorContext): P
     await clock.yield()
   }
   return ok(`The newest events of ${count} tenants continue genuine checkpoints.`)
+}
+
+async function checkAccessRows({
+  vault,
+  keyring: open,
+  rootKeys,
+}: DoctorContext): Promise<Finding> {
+  const [{ tenants, auditLog, accessRows }, keyring] = [await vault(), await open()]
+  const installed = await tenants.rootKeyCheck()
+  if (installed !== null && (await precedesAccessStates(await rootKeys(), installed))) {
+    return ok('Applications, keys and sessions are sealed at the next start.')
+  }
+  const clock = new SystemClock()
+  const since = clock.elapsed()
+  let count = 0
+  for (const id of await tenants.ids()) {
+    if (clock.elapsed() - since > TENANTS_MS_MAX) break
+    await requireKeys(keyring, id)
+    const world = { clock, keyring, store: { auditLog, accessRows } }
+    const { flaw } = await verifyAccessRows(world, id)
+    if (flaw !== null) {
+      return failed(
+        `Of tenant ${id}, ${flaw}.`,
+        'Compare its applications and keys (GET /applications) with the audit log (GET /logs); then restore a backup.',
+      )
+    }
+    count++
+  }
+  return ok(
+    `The applications, keys and sessions of ${count} tenants are as the service wrote them.`,
+  )
+}
+
+async function requireKeys(keyring: LocalKeyring, tenantId: string): Promise<void> {
+  try {
+    await keyring.open(tenantId)
+  } catch (error) {
+    if (isDamage(error)) throw error
+    throw new CheckSkipped(
+      `the keys of tenant ${tenantId} cannot be unwrapped: see the check tenant-keys`,
+    )
+  }
 }
 
 async function checkCheckpoints({ vault, service, machine }: DoctorContext): Promise<Finding> {

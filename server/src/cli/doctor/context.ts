@@ -14,7 +14,7 @@ import { SystemRandom } from '../../adapters/system/system-random.ts'
 import type { Config } from '../../config.ts'
 import { damageOfRootKeyCheck } from '../../integrity/root-key-check-damage.ts'
 import type { JobReader } from '../../ports/jobs.ts'
-import type { AuditLogReader, TenantReader } from '../../ports/store.ts'
+import type { AccessRowReader, AuditLogReader, TenantReader } from '../../ports/store.ts'
 import { rootKeyFileOf } from '../open-root-keys.ts'
 import { CheckSkipped } from './check.ts'
 import { openSandbox, type Sandbox, type SandboxOptions } from './sandbox.ts'
@@ -60,6 +60,7 @@ export interface VaultReaders {
   readonly tenants: TenantReader
   readonly jobs: JobReader
   readonly auditLog: AuditLogReader
+  readonly accessRows: AccessRowReader
 }
 
 /** The part of an inspection that both adapters have. */

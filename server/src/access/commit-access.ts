@@ -1,0 +1,170 @@
+import { COMMIT_WAIT_MS_MAX } from '../base/limits.ts'
+import { ServiceError } from '../base/service-error.ts'
+import { UnreadableValue } from '../base/unreadable-value.ts'
+import {
+  accessChangesIn,
+  applicationKeyStatement,
+  applicationStatement,
+  changesAccess,
+} from '../ports/access-state.ts'
+import type { Change, Conflict } from '../ports/change.ts'
+import type { World } from '../ports/world.ts'
+import { flawOfAccessState, isVouchedFor } from './access-state-flaw.ts'
+import { AccessSum } from './access-sum.ts'
+
+type AccessWorld = Pick<World, 'clock' | 'keyring' | 'store'>
+
+/**
+ * Makes the changes, as Store.commit() does; if they change applications or keys, together with the access state that seals the
+ * result.
+ *
+ * The state is computed from the one before. If another server changes it meanwhile, computes it again; changes of one tenant in
+ * this process run one after the other. A state that is gone, not genuine or older than the checkpoint is left as it is: the
+ * change is made, since an operator must be able to revoke a key, and verification keeps naming what happened. Decision 0082.
+ *
+ * Throws `store_unavailable` after too many attempts, or if the changes before take too long.
+ */
+export async function commitAccess(
+  world: AccessWorld,
+  tenantId: string,
+  changes: readonly Change[],
+): Promise<Conflict | null> {
+  if (!changes.some(changesAccess)) return await world.store.commit(tenantId, changes)
+  const since = world.clock.elapsed()
+  return await inTurn(world.store, tenantId, async () => {
+    if (world.clock.elapsed() - since > COMMIT_WAIT_MS_MAX) {
+      throw new ServiceError('store_unavailable')
+    }
+    for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+      const state = await nextState(world, tenantId, changes)
+      const conflict = await world.store.commit(tenantId, [...changes, state])
+      if (conflict?.kind !== 'access-changed') return conflict
+    }
+    throw new ServiceError('store_unavailable')
+  })
+}
+
+/** Returns the change of the access state that belongs to `changes`. */
+async function nextState(
+  world: AccessWorld,
+  tenantId: string,
+  changes: readonly Change[],
+): Promise<Change> {
+  const keys = await world.keyring.open(tenantId)
+  // Read before the rows: if they change in between, the state does.
+  const state = await world.store.auditLog.state(tenantId)
+  try {
+    if (state?.access == null || !isVouchedFor(keys, tenantId, state)) return LEFT
+    if (flawOfAccessState(keys, tenantId, state) !== null) return LEFT
+    const { revision } = state.access
+    const made = requireEvents(changes)
+    const sum = AccessSum.of(keys, tenantId, state.access)
+    requireDistinct(changes)
+    for (const it of changes) await apply(world, tenantId, it, sum)
+    return { kind: 'put-access-state', before: revision, state: sum.state(revision + made) }
+  } catch (error) {
+    // Without the key nothing can be proven, and restoring a backup makes the state again.
+    if (error instanceof UnreadableValue) return LEFT
+    throw error
+  }
+}
+
+/** A row that is not there makes the commit a conflict. */
+async function apply(
+  { store }: Pick<World, 'store'>,
+  tenantId: string,
+  change: Change,
+  sum: AccessSum,
+): Promise<void> {
+  const removeApplication = async (id: string): Promise<void> => {
+    const before = await store.applications.find(tenantId, id)
+    if (before !== null) sum.remove(applicationStatement(tenantId, before))
+  }
+  switch (change.kind) {
+    case 'insert-application':
+      sum.add(applicationStatement(tenantId, change.application))
+      return
+    case 'update-application':
+      await removeApplication(change.application.id)
+      sum.add(applicationStatement(tenantId, change.application))
+      return
+    case 'delete-application':
+      await removeApplication(change.id)
+      for (const it of await store.applications.keys(tenantId, change.id)) {
+        sum.remove(applicationKeyStatement(tenantId, it))
+      }
+      return
+    case 'insert-application-key':
+      sum.add(applicationKeyStatement(tenantId, change.key))
+      return
+    case 'delete-application-key': {
+      const keys = await store.applications.keys(tenantId, change.applicationId)
+      const before = keys.find((it) => it.id === change.id)
+      if (before !== undefined) sum.remove(applicationKeyStatement(tenantId, before))
+      return
+    }
+    default:
+      return
+  }
+}
+
+/** Returns the number of changes of applications and keys. Throws unless the commit has as many events for them. */
+function requireEvents(changes: readonly Change[]): number {
+  const made = changes.filter(changesAccess).length
+  const events = changes.flatMap((it) => (it.kind === 'append-audit-events' ? it.events : []))
+  if (accessChangesIn(events) === made) return made
+  throw new TypeError('Cannot commit: applications or keys change without their audit events')
+}
+
+/** The rows before the commit are read from the store, so that no row may change twice in it. */
+function requireDistinct(changes: readonly Change[]): void {
+  const seen = new Set<string>()
+  for (const it of changes) {
+    const row = rowOf(it)
+    if (row === null) continue
+    if (seen.has(row)) throw new TypeError('Cannot commit: an application or key changes twice')
+    seen.add(row)
+  }
+}
+
+function rowOf(change: Change): string | null {
+  switch (change.kind) {
+    case 'insert-application':
+    case 'update-application':
+      return `application ${change.application.id}`
+    case 'delete-application':
+      return `application ${change.id}`
+    case 'insert-application-key':
+      return `key ${change.key.id}`
+    case 'delete-application-key':
+      return `key ${change.id}`
+    default:
+      return null
+  }
+}
+
+/** Runs `work` after the earlier work of the same tenant, however that ended. */
+async function inTurn<Result>(
+  store: object,
+  tenantId: string,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const ofStore = lastTurns.get(store) ?? new Map<string, Promise<unknown>>()
+  lastTurns.set(store, ofStore)
+  const before = ofStore.get(tenantId) ?? Promise.resolve()
+  const own = before.then(work, work)
+  ofStore.set(tenantId, own)
+  try {
+    return await own
+  } finally {
+    if (ofStore.get(tenantId) === own) ofStore.delete(tenantId)
+  }
+}
+
+/** The last turn of each tenant that has one. */
+const lastTurns = new WeakMap<object, Map<string, Promise<unknown>>>()
+
+const LEFT: Change = { kind: 'leave-access-state' }
+
+/** Each attempt loses to another server. */
+const ATTEMPTS_MAX = 20
