@@ -48,6 +48,7 @@ export const MAKE_ONE_SERVER: Readonly<Record<string, OneServerReason>> = {
   'test/doctor/work.test.ts': 'a data folder is looked into',
   'test/flows/audit-verify.test.ts': 'a data folder is looked into',
   'test/flows/canary.ts': 'a data folder is looked into',
+  'test/flows/clock-jumps.test.ts': 'a process by itself',
   'test/flows/configuration-protect.test.ts': 'a process by itself',
   'test/flows/damage.test.ts': 'a data folder is looked into',
   'test/flows/full-disk.test.ts': 'a data folder is looked into',
