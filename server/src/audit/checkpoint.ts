@@ -87,6 +87,7 @@ export function checkpointOf(
   return { ...covered, proof: keys.attest(checkpointStatement(tenantId, covered)) }
 }
 
-function isUnchanged(before: AuditLogState, now: AuditLogState | null): boolean {
+/** Whether the audit log begins where it did. */
+export function isUnchanged(before: AuditLogState, now: AuditLogState | null): boolean {
   return now !== null && isSamePosition(now.removed, before.removed)
 }

@@ -218,6 +218,23 @@ describe('verifyAuditLog()', () => {
     assert.deepEqual(flaws, [undefined, undefined, undefined, undefined, 8, 8])
   })
 
+  test('accepts no audit log without a checkpoint but of the first minute, whatever the rule', async () => {
+    for (const step of [AUDIT_CHECKPOINT_LAG_MS_MAX, AUDIT_CHECKPOINT_LAG_MS_MAX + 1]) {
+      const { world, tenantId, append } = await stage()
+      world.clock.pass(step)
+      await append(1)
+      const { auditLog } = world.store
+      const without: AuditLogReader = {
+        ...auditLog,
+        state: async (id) => ({ ...(await auditLog.state(id))!, checkpoint: null }),
+      }
+      const { flaw } = await verifyAuditLog({ ...world, store: { auditLog: without } }, tenantId, {
+        checkpoint: 'left to the service',
+      })
+      assert.equal(flaw?.number, step > AUDIT_CHECKPOINT_LAG_MS_MAX ? 4 : undefined)
+    }
+  })
+
   test('continues at a point that another run reached, and begins anew if the audit log does not contain it', async () => {
     const { world, tenantId, append } = await stage()
     await append(AUDIT_EVENTS_AT_ONCE * 2)
@@ -305,6 +322,29 @@ describe('sweepAuditLogs()', () => {
     assert.match(inspect(world.logged), /record_not_swept.*Cannot remove event 2/s)
     await sweepAuditLogs(world, 1)
     assert.equal((await auditLog.state(tenantId))?.removed.number, 6)
+  })
+
+  test('reports nothing if another server removes the same events at the same time', async () => {
+    const { world, tenantId, append } = await stage()
+    await append(1)
+    world.clock.pass(DAY_MS)
+    await append(2)
+    world.clock.pass(2 * DAY_MS)
+    await append(1)
+    const { auditLog } = world.store
+    let sweeps = 0
+    const late: AuditLogReader = {
+      ...auditLog,
+      rowsAfter: async (...asked) => {
+        // It has not come as far yet.
+        if (sweeps++ === 0) await sweepAuditLogs(world, 2)
+        return await auditLog.rowsAfter(...asked)
+      },
+    }
+    await sweepAuditLogs({ ...world, store: { ...world.store, auditLog: late } }, 1)
+    assert.deepEqual(world.logged, [])
+    const { flaw, first } = await verifyAuditLog(world, tenantId)
+    assert.deepEqual([flaw, first], [null, 7])
   })
 
   test('keeps what begins elsewhere than in its checkpoint', async () => {

@@ -1,7 +1,7 @@
 import { AUDIT_EVENTS_AT_ONCE } from '../base/limits.ts'
 import { timeOfAuditEvent } from '../ports/audit-log.ts'
 import type { World } from '../ports/world.ts'
-import { nextCheckpoint } from './checkpoint.ts'
+import { isUnchanged, nextCheckpoint } from './checkpoint.ts'
 import { firstFlaw } from './chain-flaws.ts'
 
 /**
@@ -40,15 +40,21 @@ async function sweepChunk(
   const old = young < 0 ? rows : rows.slice(0, young)
   const last = old.at(-1)
   if (last === undefined) return false
-  const flaw = firstFlaw(state.removed, old)
-  if (flaw !== null) throw new Error(`Cannot remove event ${flaw.number}: it ${flaw.what}`)
-  const { number, listed, hash } = last
-  const removed = { number, listed, hash }
-  const checkpoint = await nextCheckpoint(world, tenantId, state, removed)
-  await world.store.commit(tenantId, [
-    { kind: 'trim-audit-log', removed },
-    { kind: 'put-audit-checkpoint', checkpoint },
-  ])
+  try {
+    const flaw = firstFlaw(state.removed, old)
+    if (flaw !== null) throw new Error(`Cannot remove event ${flaw.number}: it ${flaw.what}`)
+    const { number, listed, hash } = last
+    const removed = { number, listed, hash }
+    const checkpoint = await nextCheckpoint(world, tenantId, state, removed)
+    await world.store.commit(tenantId, [
+      { kind: 'trim-audit-log', removed },
+      { kind: 'put-audit-checkpoint', checkpoint },
+    ])
+  } catch (error) {
+    // Another server may have removed some of them, or the tenant been deleted, between two reads.
+    if (isUnchanged(state, await auditLog.state(tenantId))) throw error
+    return true
+  }
   return young < 0
 }
 

@@ -50,13 +50,23 @@ export const auditVerify: RunCommand = async ({ flags, out, err }) => {
         out(json ? deletedJsonOf(id) : `tenant ${id}: deleted`)
         continue
       }
-      const verdict =
-        progress.verdictOf(id) ??
-        (await verifyAuditLog(world, id, {
-          checkpoint: older ? 'left to the service' : 'required',
-          resume: progress.at,
-          onPoint: reporter(world.clock, progress, err),
-        }))
+      let verdict: AuditVerdict
+      try {
+        verdict =
+          progress.verdictOf(id) ??
+          (await verifyAuditLog(world, id, {
+            checkpoint: older ? 'left to the service' : 'required',
+            resume: progress.at,
+            onPoint: reporter(world.clock, progress, err),
+          }))
+      } catch (error) {
+        if (error instanceof ConfigError) throw error
+        // Rejects if the store is gone. Otherwise the others can be verified.
+        await tenants.rootKeyCheck()
+        intact = false
+        out(unverifiedLineOf(id, error, json))
+        continue
+      }
       if (progress.verdictOf(id) === null) await progress.end(verdict)
       intact &&= verdict.flaw === null
       if (json) out(jsonOf(verdict))
@@ -154,6 +164,13 @@ const NEVER_COVERED = [
 
 const NOT_UPGRADED =
   'This database was written by an older version and not upgraded: a missing checkpoint is accepted in the first minute of a tenant. Start the service once.'
+
+/** An attacker may have written numbers that cannot be read, or removed the tenant's keys. */
+function unverifiedLineOf(tenant: string, error: unknown, json: boolean): string {
+  const why = error instanceof Error ? error.message : String(error)
+  if (json) return JSON.stringify({ tenant, intact: false, not_verified: why })
+  return `tenant ${tenant}: NOT VERIFIED: ${why}`
+}
 
 /** The tenant's keys are gone, so the rest of its audit log that is not deleted yet cannot be verified. */
 function deletedJsonOf(tenantId: string): string {
