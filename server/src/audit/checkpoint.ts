@@ -13,7 +13,8 @@ import {
 } from '../ports/audit-log.ts'
 import type { AuditLogState } from '../ports/store.ts'
 import type { World } from '../ports/world.ts'
-import { flawOfCheckpoint } from './chain-flaws.ts'
+import { flawOfCheckpoint, type Flaw } from './chain-flaws.ts'
+import { CoveredEnds } from './covered-ends.ts'
 import { flawSinceCheckpoint } from './verification.ts'
 
 /**
@@ -25,10 +26,14 @@ export function auditCheckpointer(
   world: Pick<World, 'clock' | 'keyring' | 'log' | 'store'>,
 ): () => Promise<void> {
   const reported = new Set<string>()
+  const ends = new CoveredEnds()
   return async () => {
     for (const tenantId of await world.store.auditLog.tenantIds('beyond-checkpoint')) {
       try {
-        await writeCheckpoint(world, tenantId)
+        const flaw = await ends.flawOf(world.store.auditLog, tenantId)
+        if (flaw !== null) throw unsealable(flaw)
+        const checkpoint = await writeCheckpoint(world, tenantId)
+        if (checkpoint !== null) ends.remember(tenantId, checkpoint.last)
         reported.delete(tenantId)
       } catch (error) {
         if (!reported.has(tenantId)) world.log.error('record_unsealed', error, { tenant: tenantId })
@@ -38,21 +43,23 @@ export function auditCheckpointer(
   }
 }
 
-/** Writes a checkpoint of everything that the tenant's audit log holds. Rejects as nextCheckpoint() does. */
+/** Writes a checkpoint of everything that the tenant's audit log holds, and returns it. Rejects as nextCheckpoint() does. */
 export async function writeCheckpoint(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
   tenantId: string,
-): Promise<void> {
+): Promise<AuditCheckpoint | null> {
   // A deleted tenant gets no checkpoint: its keys are gone.
-  if ((await world.store.tenants.find(tenantId)) === null) return
+  if ((await world.store.tenants.find(tenantId)) === null) return null
   const state = await world.store.auditLog.state(tenantId)
-  if (state === null) return
+  if (state === null) return null
   try {
     const checkpoint = await nextCheckpoint(world, tenantId, state, state.removed)
     await world.store.commit(tenantId, [{ kind: 'put-audit-checkpoint', checkpoint }])
+    return checkpoint
   } catch (error) {
     // Old events may have been removed, or the tenant deleted, between two reads: the next attempt follows.
     if (isUnchanged(state, await world.store.auditLog.state(tenantId))) throw error
+    return null
   }
 }
 
@@ -72,9 +79,7 @@ export async function nextCheckpoint(
   const flaw =
     flawOfCheckpoint(keys, tenantId, state, 'required') ??
     (await flawSinceCheckpoint(world, tenantId, state))
-  if (flaw !== null) {
-    throw new Error(`Cannot checkpoint the audit log: event ${flaw.number} ${flaw.what}`)
-  }
+  if (flaw !== null) throw unsealable(flaw)
   return checkpointOf(keys, tenantId, { removed, last: state.last, at: world.clock.now() })
 }
 
@@ -85,6 +90,10 @@ export function checkpointOf(
   covered: Omit<AuditCheckpoint, 'proof'>,
 ): AuditCheckpoint {
   return { ...covered, proof: keys.attest(checkpointStatement(tenantId, covered)) }
+}
+
+function unsealable({ number, what }: Flaw): Error {
+  return new Error(`Cannot checkpoint the audit log: event ${number} ${what}`)
 }
 
 /** Whether the audit log begins where it did. */

@@ -150,6 +150,44 @@ describe('auditCheckpointer()', () => {
     })
   }
 
+  test('covers no audit log that was put back to an earlier checkpoint while it runs, however it continues', async () => {
+    for (const since of [1, 2, 5]) {
+      const { world, tenantId, append } = await stage()
+      const other = await stage()
+      const { auditLog } = world.store
+      let rolledBack = false
+      const shifting: AuditLogReader = {
+        ...auditLog,
+        state: (id) => (rolledBack ? other.world.store : world.store).auditLog.state(id),
+        rowsAfter: (...asked) =>
+          (rolledBack ? other.world.store : world.store).auditLog.rowsAfter(...asked),
+        tenantIds: (which) =>
+          (rolledBack ? other.world.store : world.store).auditLog.tenantIds(which),
+      }
+      const checkpoint = auditCheckpointer({
+        ...world,
+        store: { ...world.store, auditLog: shifting },
+      })
+      await append(2)
+      await checkpoint()
+      assert.equal((await auditLog.state(tenantId))?.checkpoint?.last.number, 5)
+      // Its past, with the checkpoint of its set-up, and then something else.
+      other.world.clock.pass(1)
+      await other.append(since)
+      rolledBack = true
+      assert.equal((await verifyAuditLog(other.world, tenantId)).flaw, null)
+      const before = world.committed.length
+      await checkpoint()
+      await checkpoint()
+      assert.equal(world.committed.length, before)
+      assert.match(
+        inspect(world.logged),
+        since === 1 ? /event 5 is missing/ : /event 5 is not the one in the checkpoint/,
+      )
+      assert.equal(world.logged.length, 1)
+    }
+  })
+
   test('goes on with others when one cannot get a checkpoint', async () => {
     const { world, tenantId, append } = await stage()
     const { tenantId: other } = await setUp(world, thinKeyProvider(), {

@@ -1,7 +1,8 @@
 /** An attacker who can write to the database, but has no key, edits rows of an audit log where a reader may not look. */
 import assert from 'node:assert/strict'
-import { describe, test, type TestContext } from 'node:test'
 import { DatabaseSync } from 'node:sqlite'
+import { inspect } from 'node:util'
+import { describe, test, type TestContext } from 'node:test'
 import { join } from 'node:path'
 import { setUp } from '../../src/access/set-up.ts'
 import { EarlierEvents, eventsOfRow } from '../../src/adapters/sqlite/earlier-events.ts'
@@ -12,31 +13,69 @@ import { sweepAuditLogs } from '../../src/audit/retention.ts'
 import { verifyAuditLog } from '../../src/audit/verification.ts'
 import { AUDIT_EVENTS_AT_ONCE } from '../../src/base/limits.ts'
 import { encodeAuditEvent, type AuditEvent } from '../../src/ports/audit-log.ts'
+import { openPatiently } from '../kit/postgres/patient-store.ts'
+import { freshDatabase, query } from '../kit/postgres/test-database.ts'
 import { temporaryFolder } from '../kit/running-vault.ts'
 import { contextWith, stillWorld, thinKeyProvider } from '../kit/still-world.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
+for (const kind of ['sqlite', 'postgres'] as const) {
+  test(`an audit log that is put back to an earlier checkpoint while the service runs is not covered any more: ${kind}`, async (t) => {
+    const { world, edit, append } = await stage(t, kind)
+    const checkpoint = auditCheckpointer(world)
+    await append(1)
+    await checkpoint()
+    const heads = kind === 'sqlite' ? 'record_heads' : 'tenant_heads'
+    await edit(`CREATE TABLE kept AS SELECT * FROM ${heads}`)
+    for (let n = 0; n < 3; n++) await append(1)
+    await checkpoint()
+    await edit('DELETE FROM record WHERE number > (SELECT number FROM kept)')
+    await edit(`DELETE FROM ${heads}`)
+    await edit(`INSERT INTO ${heads} SELECT * FROM kept`)
+    world.clock.pass(1)
+    // With SQLite the service continues where it left off, which leaves a gap.
+    await append(4)
+    await checkpoint()
+    assert.match(inspect(world.logged), /record_unsealed.*event [57] is/s)
+    const { flaw, sealed } = await verifyAuditLog(world, world.tenantId)
+    assert.deepEqual([sealed, flaw?.number], [4, kind === 'sqlite' ? 5 : undefined])
+  })
+}
+
 describe('an event that the service did not write is named, and is in no list', () => {
-  for (const number of [0, -1, 3]) {
-    test(`with the number ${number}, before the first`, async (t) => {
-      const { world, db, tenantId, append, flaw, listed } = await stage(t)
+  for (const [kind, number] of [
+    ['sqlite', 0],
+    ['sqlite', -1],
+    ['sqlite', 3],
+    ['postgres', 0],
+    ['postgres', -1],
+    ['postgres', 3],
+  ] as const) {
+    test(`with the number ${number}, before the first: ${kind}`, async (t) => {
+      const { world, edit, append, flaw, listed } = await stage(t, kind)
       await append(1)
       world.clock.pass(2 * DAY_MS)
       await append(1)
       await auditCheckpointer(world)()
       await sweepAuditLogs(world, 1)
       assert.equal(await flaw(), undefined)
-      db.prepare(
+      const entry = encodeAuditEvent(eventAt(world.clock.now(), 'forged')).toString('hex')
+      const [zeros, bytes] =
+        kind === 'sqlite'
+          ? ['zeroblob(32)', `x'${entry}'`]
+          : ["decode(repeat('00', 32), 'hex')", `'\\x${entry}'`]
+      await edit(
         `INSERT INTO record (tenant, number, listed, entry, hash)
-         SELECT tenant, ?, ?, ?, zeroblob(32) FROM record_heads`,
-      ).run(number, number, encodeAuditEvent(eventAt(world.clock.now(), 'forged')))
+         SELECT tenant, ${number}, ${number}, ${bytes}, ${zeros} FROM record WHERE number > 4`,
+      )
+      assert.deepEqual(await listed(), [false, false])
       assert.equal(await flaw(), number)
     })
   }
 
   test('packed into the row of a later one', async (t) => {
-    const { db, world, append, flaw, listed } = await stage(t)
+    const { db, world, append, flaw } = await stage(t, 'sqlite')
     // The set-up makes three.
     await append(AUDIT_EVENTS_AT_ONCE - 3)
     await append(2)
@@ -52,12 +91,8 @@ describe('an event that the service did not write is named, and is in no list', 
   })
 })
 
-async function stage(t: TestContext) {
-  const folder = temporaryFolder(t)
-  const store = await SqliteStore.open({ folder, onFault: () => {} })
-  const db = new DatabaseSync(join(folder, 'symbolon.db'))
-  t.after(() => db.close())
-  t.after(() => store.close())
+async function stage(t: TestContext, kind: 'sqlite' | 'postgres') {
+  const { store, edit, db } = kind === 'sqlite' ? await openSqlite(t) : await openPostgres(t)
   const world = stillWorld(store)
   const { tenantId } = await setUp(world, thinKeyProvider(), { name: 'a', plan: 'enterprise' })
   const append = async (count: number): Promise<void> => {
@@ -79,7 +114,23 @@ async function stage(t: TestContext) {
     }
     return found
   }
-  return { world, db, tenantId, append, flaw, listed }
+  return { world: { ...world, tenantId }, db: db!, edit, append, flaw, listed }
+}
+
+async function openSqlite(t: TestContext) {
+  const folder = temporaryFolder(t)
+  const store = await SqliteStore.open({ folder, onFault: () => {} })
+  const db = new DatabaseSync(join(folder, 'symbolon.db'))
+  t.after(() => db.close())
+  t.after(() => store.close())
+  return { store, db, edit: async (sql: string) => db.exec(sql) }
+}
+
+async function openPostgres(t: TestContext) {
+  const url = await freshDatabase()
+  const store = await openPatiently(url)
+  t.after(() => store.close())
+  return { store, db: null, edit: async (sql: string) => void (await query(url, sql)) }
 }
 
 function eventAt(at: number, traceId: string): AuditEvent {
