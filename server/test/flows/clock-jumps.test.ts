@@ -5,7 +5,10 @@ import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { FileKeyProvider } from '../../src/adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../../src/adapters/local-keyring/local-keyring.ts'
-import { openPostgresAuditLog } from '../../src/adapters/postgres/audit-log-snapshot.ts'
+import {
+  openPostgresAuditLog,
+  type PostgresAuditLogSnapshot,
+} from '../../src/adapters/postgres/audit-log-snapshot.ts'
 import { openSqliteAuditLog } from '../../src/adapters/sqlite/audit-log-snapshot.ts'
 import { SystemClock } from '../../src/adapters/system/system-clock.ts'
 import { SystemRandom } from '../../src/adapters/system/system-random.ts'
@@ -117,8 +120,9 @@ function makeStage(t: TestContext, database: string | null) {
   }
   /** Verifies as the command does, without the time that a process takes to start. */
   const verify = async (): Promise<AuditVerdict> => {
-    const opened =
-      database === null ? openSqliteAuditLog(folder) : await openPostgresAuditLog(database)
+    const opened: Pick<PostgresAuditLogSnapshot, 'tenants' | 'auditLog'> & {
+      close: () => unknown
+    } = database === null ? openSqliteAuditLog(folder) : await openPostgresAuditLog(database)
     try {
       const { tenants } = opened
       const rootKey = await FileKeyProvider.open(join(folder, 'root.key'), {
