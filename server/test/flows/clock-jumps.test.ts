@@ -13,6 +13,7 @@ import { openSqliteAuditLog } from '../../src/adapters/sqlite/audit-log-snapshot
 import { SystemClock } from '../../src/adapters/system/system-clock.ts'
 import { SystemRandom } from '../../src/adapters/system/system-random.ts'
 import { verifyAuditLog, type AuditVerdict } from '../../src/audit/verification.ts'
+import type { Clock } from '../../src/ports/clock.ts'
 import { lacksPrograms } from '../kit/programs.ts'
 import { freshDatabase } from '../kit/postgres/test-database.ts'
 import {
@@ -29,10 +30,8 @@ const YEAR_S = 365 * DAY_S
 
 const skip = lacksPrograms('faketime')
 
-/** Of the whole run, in seconds. The variable would take precedence over the file. */
+/** Of the whole run, in seconds. */
 const RUN_SHIFT = Number(process.env['FAKETIME'] ?? 0)
-const BEGAN = Date.now() - performance.now()
-delete process.env['FAKETIME']
 
 describe('when the clock is set', { skip, concurrency: true }, () => {
   for (const store of ['sqlite', 'postgres'] as const) {
@@ -109,8 +108,13 @@ function makeStage(t: TestContext, database: string | null) {
     ...(database === null ? {} : { SYMBOLON_DATABASE_URL: database }),
   }
   let now = 0
-  const clock = new SystemClock()
-  clock.now = () => BEGAN + performance.now() + now * 1000
+  const machine = new SystemClock()
+  const clock: Clock = {
+    now: () => machine.now() + now * 1000,
+    elapsed: () => machine.elapsed(),
+    yield: () => machine.yield(),
+    after: (ms) => machine.after(ms),
+  }
   const setClock = (shift: number): void => {
     now = shift
     const ofProgram = RUN_SHIFT + shift
