@@ -341,6 +341,22 @@ describe('sweepAuditLogs()', () => {
     assert.deepEqual(world.logged, [])
   })
 
+  test('keeps what cannot be read, and names it', async () => {
+    const { world, tenantId } = await stage()
+    world.clock.pass(2 * DAY_MS)
+    const { auditLog } = world.store
+    const edited: AuditLogReader = {
+      ...auditLog,
+      rowsAfter: async (...asked) => {
+        const rows = await auditLog.rowsAfter(...asked)
+        return rows.map((it) => (it.number === 2 ? { ...it, entry: Uint8Array.of(1) } : it))
+      },
+    }
+    await sweepAuditLogs({ ...world, store: { ...world.store, auditLog: edited } }, 1)
+    assert.equal((await auditLog.state(tenantId))?.removed.number, 0)
+    assert.match(inspect(world.logged), /record_not_swept.*Cannot remove event 2: it was changed/s)
+  })
+
   test('keeps what does not follow from what was before, for it is evidence', async () => {
     const { world, tenantId, append } = await stage()
     await append(3)
