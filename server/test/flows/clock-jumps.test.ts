@@ -141,7 +141,7 @@ function makeStage(t: TestContext, database: string | null) {
   }
   /** Verifies until a checkpoint covers everything: the audit log is intact each time. */
   const covered = async (): Promise<AuditVerdict> => {
-    for (;;) {
+    for (let attempt = 0; attempt < 1000; attempt++) {
       const verdict = await verify()
       assert.equal(verdict.flaw, null, `clock set by ${now} s`)
       if (verdict.sealed === verdict.last) {
@@ -151,6 +151,7 @@ function makeStage(t: TestContext, database: string | null) {
       }
       await clock.after(50)
     }
+    throw new Error(`clock set by ${now} s: no checkpoint covers everything`)
   }
   const command = () => runSymbolon(['audit', 'verify', '--data-dir', folder], variables)
   const start = async (): Promise<RunningVault> => {
