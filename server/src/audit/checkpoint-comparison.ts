@@ -8,8 +8,11 @@ import { isGenuineLine, parseCheckpointLine, type CheckpointLine } from './check
 /** How the lines of one tenant compare. */
 export interface CheckpointComparison {
   readonly tenantId: string
-  /** `gone` if the database has no such tenant; `deleted` if it has, but not its keys any more. */
-  readonly tenant: 'present' | 'deleted' | 'gone'
+  /**
+   * `gone` if the database has no such tenant; `deleted` if it has, but not its keys any more; `unreadable` if its keys or its audit
+   * log cannot be read, which their verification says, too.
+   */
+  readonly tenant: 'present' | 'deleted' | 'unreadable' | 'gone'
   /** Genuine lines; of a tenant that is not present, all of them. */
   readonly checkpoints: number
   /** Times of the earliest and the latest of these; null for none. */
@@ -113,8 +116,8 @@ class TenantLines {
   readonly #world: ComparisonWorld
   readonly #id: string
   /** Null if the tenant is not in the database, or deleted. */
-  readonly #present: { readonly keys: TenantKeys; readonly state: AuditLogState | null } | null
-  readonly #deleted: boolean
+  #present: PresentTenant | null
+  readonly #absence: Exclude<CheckpointComparison['tenant'], 'present'>
   #waiting: CheckpointLine[] = []
   #checkpoints = 0
   #from: number | null = null
@@ -128,31 +131,35 @@ class TenantLines {
     deleted: ReadonlySet<string>,
   ): Promise<TenantLines> {
     const { tenants, auditLog } = world.store
-    if ((await tenants.find(id)) === null) return new TenantLines(world, id, null, deleted.has(id))
-    const [keys, state] = [await world.keyring.open(id), await auditLog.state(id)]
-    return new TenantLines(world, id, { keys, state }, false)
+    if ((await tenants.find(id)) === null) {
+      return new TenantLines(world, id, null, deleted.has(id) ? 'deleted' : 'gone')
+    }
+    const present = await unlessUnreadable(world, async () => {
+      return { keys: await world.keyring.open(id), state: await auditLog.state(id) }
+    })
+    return new TenantLines(world, id, present, 'unreadable')
   }
 
   private constructor(
     world: ComparisonWorld,
     id: string,
-    present: { readonly keys: TenantKeys; readonly state: AuditLogState | null } | null,
-    deleted: boolean,
+    present: PresentTenant | null,
+    absence: Exclude<CheckpointComparison['tenant'], 'present'>,
   ) {
     this.#world = world
     this.#id = id
     this.#present = present
-    this.#deleted = deleted
+    this.#absence = absence
   }
 
   get isGone(): boolean {
-    return this.#present === null && !this.#deleted
+    return this.#present === null && this.#absence === 'gone'
   }
 
   get comparison(): CheckpointComparison {
     return {
       tenantId: this.#id,
-      tenant: this.#present !== null ? 'present' : this.#deleted ? 'deleted' : 'gone',
+      tenant: this.#present !== null ? 'present' : this.#absence,
       checkpoints: this.#checkpoints,
       from: this.#from,
       to: this.#to,
@@ -189,7 +196,13 @@ class TenantLines {
       const chunk = lines.slice(next, end)
       const count = chunk.at(-1)!.number - first + 1
       const isRead = state !== null && first <= state.last.number && first > 0
-      const rows = isRead ? await auditLog.rowsAfter(this.#id, first - 1, count) : []
+      const rows = isRead
+        ? await unlessUnreadable(this.#world, () => auditLog.rowsAfter(this.#id, first - 1, count))
+        : []
+      if (rows === null) {
+        this.#present = null
+        return
+      }
       const hashes = new Map(rows.map((it) => [it.number, hexOf(it.hash)]))
       for (const it of chunk) this.#note(it, state, hashes.get(it.number) ?? null)
       next = end
@@ -215,6 +228,24 @@ class TenantLines {
     this.#counts[what]++
     if (this.#mismatch !== null && this.#mismatch.number <= number) return
     this.#mismatch = { number, what, at }
+  }
+}
+
+interface PresentTenant {
+  readonly keys: TenantKeys
+  readonly state: AuditLogState | null
+}
+
+/** Returns null if an attacker made unreadable what `read` reads; rejects if the store is gone. */
+async function unlessUnreadable<Value>(
+  { store }: ComparisonWorld,
+  read: () => Promise<Value>,
+): Promise<Value | null> {
+  try {
+    return await read()
+  } catch {
+    await store.tenants.deleted()
+    return null
   }
 }
 

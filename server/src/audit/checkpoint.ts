@@ -18,8 +18,9 @@ import {
 import { flawOfAccessState, flawOfRevision } from '../access/access-state-flaw.ts'
 import type { AuditLogState } from '../ports/store.ts'
 import type { World } from '../ports/world.ts'
-import { flawOfCheckpoint } from './chain-flaws.ts'
+import { flawOfCheckpoint, type Flaw } from './chain-flaws.ts'
 import type { AnnounceCheckpoint } from './checkpoint-announcer.ts'
+import { CoveredEnds } from './covered-ends.ts'
 import { flawSinceCheckpoint } from './verification.ts'
 
 /**
@@ -32,11 +33,17 @@ export function auditCheckpointer(
   announce?: AnnounceCheckpoint,
 ): () => Promise<void> {
   const reported = new Set<string>()
+  const ends = new CoveredEnds()
   return async () => {
     for (const tenantId of await world.store.auditLog.tenantIds('beyond-checkpoint')) {
       try {
+        const flaw = await ends.flawOf(world.store.auditLog, tenantId)
+        if (flaw !== null) throw unsealable(flaw)
         const checkpoint = await writeCheckpoint(world, tenantId)
-        if (checkpoint !== null) await announce?.(tenantId, checkpoint)
+        if (checkpoint !== null) {
+          ends.remember(tenantId, checkpoint.last)
+          await announce?.(tenantId, checkpoint)
+        }
         reported.delete(tenantId)
       } catch (error) {
         if (!reported.has(tenantId)) world.log.error('record_unsealed', error, { tenant: tenantId })
@@ -93,9 +100,7 @@ export async function nextCheckpoint(
   const flaw =
     flawOfCheckpoint(keys, tenantId, state, 'required') ??
     (await flawSinceCheckpoint(world, tenantId, state, { onEvents }))
-  if (flaw !== null) {
-    throw new Error(`Cannot checkpoint the audit log: event ${flaw.number} ${flaw.what}`)
-  }
+  if (flaw !== null) throw unsealable(flaw)
   const isFirst = upgrading && state.checkpoint?.access === null
   const ofAccess =
     flawOfAccessState(keys, tenantId, isFirst ? { ...state, checkpoint: null } : state) ??
@@ -117,6 +122,11 @@ export function checkpointOf(
   return { ...covered, proof: keys.attest(checkpointStatement(tenantId, covered)) }
 }
 
-function isUnchanged(before: AuditLogState, now: AuditLogState | null): boolean {
+export function unsealable({ number, what }: Flaw): Error {
+  return new Error(`Cannot checkpoint the audit log: event ${number} ${what}`)
+}
+
+/** Whether the audit log begins where it did. */
+export function isUnchanged(before: AuditLogState, now: AuditLogState | null): boolean {
   return now !== null && isSamePosition(now.removed, before.removed)
 }

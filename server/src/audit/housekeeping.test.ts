@@ -150,6 +150,44 @@ describe('auditCheckpointer()', () => {
     })
   }
 
+  test('covers no audit log that was put back to an earlier checkpoint while it runs, however it continues', async () => {
+    for (const since of [1, 2, 5]) {
+      const { world, tenantId, append } = await stage()
+      const other = await stage()
+      const { auditLog } = world.store
+      let rolledBack = false
+      const shifting: AuditLogReader = {
+        ...auditLog,
+        state: (id) => (rolledBack ? other.world.store : world.store).auditLog.state(id),
+        rowsAfter: (...asked) =>
+          (rolledBack ? other.world.store : world.store).auditLog.rowsAfter(...asked),
+        tenantIds: (which) =>
+          (rolledBack ? other.world.store : world.store).auditLog.tenantIds(which),
+      }
+      const checkpoint = auditCheckpointer({
+        ...world,
+        store: { ...world.store, auditLog: shifting },
+      })
+      await append(2)
+      await checkpoint()
+      assert.equal((await auditLog.state(tenantId))?.checkpoint?.last.number, 5)
+      // Its past, with the checkpoint of its set-up, and then something else.
+      other.world.clock.pass(1)
+      await other.append(since)
+      rolledBack = true
+      assert.equal((await verifyAuditLog(other.world, tenantId)).flaw, null)
+      const before = world.committed.length
+      await checkpoint()
+      await checkpoint()
+      assert.equal(world.committed.length, before)
+      assert.match(
+        inspect(world.logged),
+        since === 1 ? /event 5 is missing/ : /event 5 is not the one in the checkpoint/,
+      )
+      assert.equal(world.logged.length, 1)
+    }
+  })
+
   test('goes on with others when one cannot get a checkpoint', async () => {
     const { world, tenantId, append } = await stage()
     const { tenantId: other } = await setUp(world, thinKeyProvider(), {
@@ -216,6 +254,23 @@ describe('verifyAuditLog()', () => {
     await append(1)
     flaws.push((await verifyAuditLog(world, tenantId)).flaw?.number)
     assert.deepEqual(flaws, [undefined, undefined, undefined, undefined, 8, 8])
+  })
+
+  test('accepts no audit log without a checkpoint but of the first minute, whatever the rule', async () => {
+    for (const step of [AUDIT_CHECKPOINT_LAG_MS_MAX, AUDIT_CHECKPOINT_LAG_MS_MAX + 1]) {
+      const { world, tenantId, append } = await stage()
+      world.clock.pass(step)
+      await append(1)
+      const { auditLog } = world.store
+      const without: AuditLogReader = {
+        ...auditLog,
+        state: async (id) => ({ ...(await auditLog.state(id))!, checkpoint: null }),
+      }
+      const { flaw } = await verifyAuditLog({ ...world, store: { auditLog: without } }, tenantId, {
+        checkpoint: 'left to the service',
+      })
+      assert.equal(flaw?.number, step > AUDIT_CHECKPOINT_LAG_MS_MAX ? 4 : undefined)
+    }
   })
 
   test('continues at a point that another run reached, and begins anew if the audit log does not contain it', async () => {
@@ -286,6 +341,22 @@ describe('sweepAuditLogs()', () => {
     assert.deepEqual(world.logged, [])
   })
 
+  test('keeps what cannot be read, and names it', async () => {
+    const { world, tenantId } = await stage()
+    world.clock.pass(2 * DAY_MS)
+    const { auditLog } = world.store
+    const edited: AuditLogReader = {
+      ...auditLog,
+      rowsAfter: async (...asked) => {
+        const rows = await auditLog.rowsAfter(...asked)
+        return rows.map((it) => (it.number === 2 ? { ...it, entry: Uint8Array.of(1) } : it))
+      },
+    }
+    await sweepAuditLogs({ ...world, store: { ...world.store, auditLog: edited } }, 1)
+    assert.equal((await auditLog.state(tenantId))?.removed.number, 0)
+    assert.match(inspect(world.logged), /record_not_swept.*Cannot remove event 2: it was changed/s)
+  })
+
   test('keeps what does not follow from what was before, for it is evidence', async () => {
     const { world, tenantId, append } = await stage()
     await append(3)
@@ -305,6 +376,29 @@ describe('sweepAuditLogs()', () => {
     assert.match(inspect(world.logged), /record_not_swept.*Cannot remove event 2/s)
     await sweepAuditLogs(world, 1)
     assert.equal((await auditLog.state(tenantId))?.removed.number, 6)
+  })
+
+  test('reports nothing if another server removes the same events at the same time', async () => {
+    const { world, tenantId, append } = await stage()
+    await append(1)
+    world.clock.pass(DAY_MS)
+    await append(2)
+    world.clock.pass(2 * DAY_MS)
+    await append(1)
+    const { auditLog } = world.store
+    let sweeps = 0
+    const late: AuditLogReader = {
+      ...auditLog,
+      rowsAfter: async (...asked) => {
+        // It has not come as far yet.
+        if (sweeps++ === 0) await sweepAuditLogs(world, 2)
+        return await auditLog.rowsAfter(...asked)
+      },
+    }
+    await sweepAuditLogs({ ...world, store: { ...world.store, auditLog: late } }, 1)
+    assert.deepEqual(world.logged, [])
+    const { flaw, first } = await verifyAuditLog(world, tenantId)
+    assert.deepEqual([flaw, first], [null, 7])
   })
 
   test('keeps what begins elsewhere than in its checkpoint', async () => {

@@ -148,7 +148,7 @@ async function numberOf(
 async function pageOfSome(
   { clock, store }: Pick<World, 'clock' | 'store'>,
   tenantId: string,
-  { last }: AuditLogState,
+  { removed, last }: AuditLogState,
   { filter, page: { page, size }, start }: AuditLogRequest,
 ): Promise<AuditLogPage> {
   const [from, to] = [(page - 1) * size, page * size]
@@ -157,7 +157,8 @@ async function pageOfSome(
   /** The part of the total that is not older than `start`. */
   let before = 0
   for (let next = last.number + 1; ; await clock.yield()) {
-    const rows = await store.auditLog.rowsBefore(tenantId, next, AUDIT_EVENTS_AT_ONCE)
+    const found = await store.auditLog.rowsBefore(tenantId, next, AUDIT_EVENTS_AT_ONCE)
+    const rows = found.filter((it) => it.number > removed.number)
     if (rows.length === 0) return { total, items, more: items.length > 0 && total - before > to }
     next = rows.at(-1)!.number
     let looked = 0

@@ -2,7 +2,7 @@ import { AUDIT_EVENTS_AT_ONCE } from '../base/limits.ts'
 import { timeOfAuditEvent, type AuditCheckpoint } from '../ports/audit-log.ts'
 import type { World } from '../ports/world.ts'
 import type { AnnounceCheckpoint } from './checkpoint-announcer.ts'
-import { nextCheckpoint } from './checkpoint.ts'
+import { isUnchanged, nextCheckpoint } from './checkpoint.ts'
 import { firstFlaw } from './chain-flaws.ts'
 
 /**
@@ -36,12 +36,12 @@ export async function sweepAuditLogs(
   }
 }
 
-/** Returns the checkpoint that was written, and whether there may be more to remove; null if there was nothing. */
+/** Returns the checkpoint that was written, if any, and whether there may be more to remove; null if there was nothing. */
 async function sweepChunk(
   world: Pick<World, 'clock' | 'keyring' | 'log' | 'store'>,
   tenantId: string,
   before: number,
-): Promise<{ readonly checkpoint: AuditCheckpoint; readonly mayBeMore: boolean } | null> {
+): Promise<{ readonly checkpoint: AuditCheckpoint | null; readonly mayBeMore: boolean } | null> {
   const { auditLog } = world.store
   const state = await auditLog.state(tenantId)
   if (state === null) return null
@@ -50,16 +50,22 @@ async function sweepChunk(
   const old = young < 0 ? rows : rows.slice(0, young)
   const last = old.at(-1)
   if (last === undefined) return null
-  const flaw = firstFlaw(state.removed, old)
-  if (flaw !== null) throw new Error(`Cannot remove event ${flaw.number}: it ${flaw.what}`)
-  const { number, listed, hash } = last
-  const removed = { number, listed, hash }
-  const checkpoint = await nextCheckpoint(world, tenantId, state, removed)
-  await world.store.commit(tenantId, [
-    { kind: 'trim-audit-log', removed },
-    { kind: 'put-audit-checkpoint', checkpoint },
-  ])
-  return { checkpoint, mayBeMore: young < 0 }
+  try {
+    const flaw = firstFlaw(state.removed, old)
+    if (flaw !== null) throw new Error(`Cannot remove event ${flaw.number}: it ${flaw.what}`)
+    const { number, listed, hash } = last
+    const removed = { number, listed, hash }
+    const checkpoint = await nextCheckpoint(world, tenantId, state, removed)
+    await world.store.commit(tenantId, [
+      { kind: 'trim-audit-log', removed },
+      { kind: 'put-audit-checkpoint', checkpoint },
+    ])
+    return { checkpoint, mayBeMore: young < 0 }
+  } catch (error) {
+    // Another server may have removed some of them, or the tenant been deleted, between two reads.
+    if (isUnchanged(state, await auditLog.state(tenantId))) throw error
+    return { checkpoint: null, mayBeMore: true }
+  }
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000

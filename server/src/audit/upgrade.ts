@@ -7,8 +7,8 @@ import { sealAccessRows } from '../access/seal-access-rows.ts'
 import type { RewrappedKey } from '../ports/change.ts'
 import type { KeyProvider } from '../ports/key-provider.ts'
 import type { World } from '../ports/world.ts'
-import { checkpointOf, writeCheckpoint } from './checkpoint.ts'
-import type { CheckpointRule, Flaw } from './chain-flaws.ts'
+import { checkpointOf, unsealable, writeCheckpoint } from './checkpoint.ts'
+import type { CheckpointRule } from './chain-flaws.ts'
 import { flawSinceCheckpoint, verifyAuditLog } from './verification.ts'
 
 type UpgradeWorld = Pick<World, 'clock' | 'keyring' | 'store'>
@@ -40,11 +40,10 @@ export async function upgradeAuditLogs(
     const ids = await tenants.ids()
     const refused: { tenantId: string; error: unknown }[] = []
     for (const id of ids) {
-      try {
-        await upgradeTenant(world, id, rule)
-      } catch (error) {
-        refused.push({ tenantId: id, error })
-      }
+      // Again, for a read or a commit that failed by chance: a tenant that is refused never gets a checkpoint.
+      await upgradeTenant(world, id, rule)
+        .catch(() => upgradeTenant(world, id, rule))
+        .catch((error: unknown) => refused.push({ tenantId: id, error }))
     }
     const keys: RewrappedKey[] = []
     for (const tenantId of ids) {
@@ -75,7 +74,7 @@ async function upgradeTenant(
   if (before?.checkpoint != null && before.checkpoint.access === null) {
     // A checkpoint of before the upgrade that was put back has the events since after it.
     const flaw = await flawSinceCheckpoint(world, tenantId, before, { late: true })
-    if (flaw !== null) throw unsealed(flaw)
+    if (flaw !== null) throw unsealable(flaw)
   }
   // Once a checkpoint seals an access state, a missing one is tampering, even if the upgrade was interrupted.
   if (before?.checkpoint?.access == null) await sealAccessRows(world, tenantId)
@@ -86,19 +85,14 @@ async function upgradeTenant(
   }
   // At most a minute of events: an older service made the first checkpoint a second after its start.
   const { flaw } = await verifyAuditLog(world, tenantId, { checkpoint: rule })
-  if (flaw !== null || state === null) {
-    throw unsealed(flaw)
-  }
+  if (flaw !== null) throw unsealable(flaw)
+  if (state === null) throw new Error('Cannot checkpoint the audit log: it has no beginning')
   const { removed, last } = state
   const keys = await world.keyring.open(tenantId)
   const access = { revision: state.access!.revision, digest: state.access!.digest }
   const covered = { removed, last, at: world.clock.now(), access }
   const checkpoint = checkpointOf(keys, tenantId, covered)
   await world.store.commit(tenantId, [{ kind: 'put-audit-checkpoint', checkpoint }])
-}
-
-function unsealed(flaw: Flaw | null): Error {
-  return new Error(`Cannot checkpoint the audit log: event ${flaw?.number} ${flaw?.what}`)
 }
 
 /** Each attempt loses to a tenant or key that was created or deleted meanwhile. */

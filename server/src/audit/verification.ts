@@ -7,7 +7,7 @@ import {
   type ChainPosition,
   type StoredAuditEvent,
 } from '../ports/audit-log.ts'
-import type { AuditLogState } from '../ports/store.ts'
+import type { AuditLogReader, AuditLogState } from '../ports/store.ts'
 import type { World } from '../ports/world.ts'
 import {
   firstFlaw,
@@ -86,16 +86,16 @@ export async function verifyAuditLog(
   let point: AuditPoint = usable ? resume : beginningOf(tenantId, removed)
   const ofCheckpoint = flawOfCheckpoint(keys, tenantId, state, rule)
   // Without a checkpoint nothing is vouched for, but a broken chain says more.
-  let flaw = checkpoint === null ? null : ofCheckpoint
+  let flaw = checkpoint === null && removed.number === 0 ? null : ofCheckpoint
   for (;;) {
     if (flaw !== null) break
     const { position } = point
-    const rows = await auditLog.rowsAfter(tenantId, position.number, AUDIT_EVENTS_AT_ONCE)
+    const rows = await rowsFollowing(auditLog, tenantId, { position, removed })
     if (rows.length === 0) break
     flaw = firstFlaw(position, rows) ?? tail.flawOf(rows)
     const older = checkpoint === null && rule === 'left to the service'
-    if (older && position.number === 0 && !isBeginning(tenantId, rows[0])) {
-      flaw ??= { number: 1, what: 'is not the first of this tenant, and there is no checkpoint' }
+    if (flaw === null && older && position.number === 0 && !isBeginning(tenantId, rows[0])) {
+      flaw = { number: 1, what: 'is not the first of this tenant, and there is no checkpoint' }
     }
     point = pointAfter(
       point,
@@ -109,8 +109,34 @@ export async function verifyAuditLog(
   flaw ??= flawOfEnd(state.last, point.position)
   flaw ??= tail.flawOfEnd(point.position)
   flaw ??= ofCheckpoint
+  flaw ??= await flawOfBeginning(auditLog, tenantId, removed)
   const proven = checkpoint !== null && isGenuine(keys, tenantId, checkpoint) ? checkpoint : null
   return verdictOf(point, state, proven, flaw)
+}
+
+/**
+ * Returns the events after `position`. Reads its own event once more: a row may hold several events, so that others of the same
+ * numbers may have been put into a later row.
+ */
+async function rowsFollowing(
+  auditLog: AuditLogReader,
+  tenantId: string,
+  { position: { number }, removed }: { position: ChainPosition; removed: ChainPosition },
+): Promise<StoredAuditEvent[]> {
+  const again = number === removed.number ? 0 : 1
+  const rows = await auditLog.rowsAfter(tenantId, number - again, AUDIT_EVENTS_AT_ONCE + again)
+  return rows.slice(again)
+}
+
+/** Lists of events may begin with those that were put in before the beginning, and no chain leads there. */
+async function flawOfBeginning(
+  auditLog: AuditLogReader,
+  tenantId: string,
+  removed: ChainPosition,
+): Promise<Flaw | null> {
+  const [row] = await auditLog.rowsBefore(tenantId, removed.number + 1, 1)
+  if (row === undefined) return null
+  return { number: row.number, what: 'is before the beginning of the audit log: it was put in' }
 }
 
 function missing(tenantId: string): AuditVerdict {
@@ -157,7 +183,7 @@ function verdictOf(
   const sealed = proven?.last.number ?? 0
   const uncovered: UncoveredEvents[] = []
   if (removed.number > 0) uncovered.push({ first: 1, last: removed.number, why: 'removed' })
-  if (flaw !== null && last.number >= flaw.number) {
+  if (flaw !== null && flaw.number > removed.number && flaw.number <= last.number) {
     uncovered.push({ first: flaw.number, last: last.number, why: 'after the flaw' })
   } else if (position.number > sealed) {
     const first = Math.max(sealed, removed.number) + 1

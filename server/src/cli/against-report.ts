@@ -8,7 +8,7 @@ import type { Flaw } from '../audit/chain-flaws.ts'
 
 /** Whether the comparison leaves nothing to look into. */
 export function isMatch({ tenant, mismatch, forged }: CheckpointComparison): boolean {
-  return tenant !== 'gone' && mismatch === null && forged === 0
+  return tenant !== 'gone' && tenant !== 'unreadable' && mismatch === null && forged === 0
 }
 
 /** Returns the first mismatch as a flaw of the audit log; null if there is none. */
@@ -33,6 +33,9 @@ function sentenceOf({ what, at }: CheckpointMismatch): string {
 export function linesOfComparison(compared: CheckpointComparison | undefined): string[] {
   if (compared === undefined) {
     return ['  compared: nothing, since the files of --against hold no checkpoint of this tenant']
+  }
+  if (compared.tenant === 'unreadable') {
+    return ['  compared: NOTHING, since the keys or the audit log of this tenant cannot be read']
   }
   const { checkpoints, equal, removed, missing, different, restored, forged } = compared
   const lines = [`  compared: ${countOf(checkpoints, 'checkpoint')}${spanOf(compared)}`]

@@ -20,7 +20,7 @@ const saved = z.object({
       hash: z.string(),
       sealed: count,
       sealedAt: z.number().nullable(),
-      flaw: z.object({ number: count, what: z.string() }).nullable(),
+      flaw: z.object({ number: z.number().int(), what: z.string() }).nullable(),
       uncovered: z.array(
         z.object({
           first: count,

@@ -1,3 +1,4 @@
+import { auditCheckpointer } from '../audit/checkpoint.ts'
 import { upgradeAuditLogs } from '../audit/upgrade.ts'
 import type { KeyProvider } from '../ports/key-provider.ts'
 import type { World } from '../ports/world.ts'
@@ -30,4 +31,14 @@ export async function upgradeAndSay(
     say(`tenant ${tenantId}: ${why}`)
   }
   say(`audit logs upgraded: ${tenants - refused.length} of ${tenants} tenants have a checkpoint`)
+}
+
+/**
+ * Makes checkpoints of the events that a command wrote: no service may run for days, and they would seem to have been without one
+ * for too long. Never rejects, since the next start makes them.
+ */
+export async function checkpointAtEnd(
+  world: Pick<World, 'clock' | 'keyring' | 'log' | 'store'>,
+): Promise<void> {
+  await auditCheckpointer(world)().catch(() => {})
 }

@@ -82,16 +82,27 @@ export const auditVerify: RunCommand = async ({ flags, words, out, err }) => {
         out(json ? deletedJsonOf(id, found) : `tenant ${id}: deleted${deletedNoteOf(against)}`)
         continue
       }
-      const read =
-        progress.verdictOf(id) ??
-        (await verifyAuditLog(world, id, {
-          checkpoint: older ? 'left to the service' : 'required',
-          resume: progress.at,
-          onPoint: reporter(world.clock, progress, err),
-        }))
+      let read: AuditVerdict
+      let access: AccessVerdict | null = null
+      try {
+        read =
+          progress.verdictOf(id) ??
+          (await verifyAuditLog(world, id, {
+            checkpoint: older ? 'left to the service' : 'required',
+            resume: progress.at,
+            onPoint: reporter(world.clock, progress, err),
+          }))
+        if (!unsealed) access = await verifyAccessRows(world, id)
+      } catch (error) {
+        if (error instanceof ConfigError) throw error
+        // Rejects if the store is gone. Otherwise the others can be verified.
+        await tenants.rootKeyCheck()
+        intact = false
+        out(unverifiedLineOf(id, error, json))
+        continue
+      }
       if (progress.verdictOf(id) === null) await progress.end(read)
       const verdict = { ...read, flaw: read.flaw ?? flawOfComparison(against) }
-      const access = unsealed ? null : await verifyAccessRows(world, id)
       intact &&= verdict.flaw === null && (access === null || access.flaw === null)
       if (json) {
         const found = compared === null ? {} : { against: jsonOfComparison(against) }
@@ -212,6 +223,13 @@ const NOT_UPGRADED =
 
 const NOT_SEALED =
   'This database was written by an older version and not upgraded: applications, keys and sessions are not sealed yet. Start the service once.'
+
+/** An attacker may have written numbers that cannot be read, or removed the tenant's keys. */
+function unverifiedLineOf(tenant: string, error: unknown, json: boolean): string {
+  const why = error instanceof Error ? error.message : String(error)
+  if (json) return JSON.stringify({ tenant, intact: false, not_verified: why })
+  return `tenant ${tenant}: NOT VERIFIED: ${why}`
+}
 
 /** The tenant's keys are gone, so the rest of its audit log that is not deleted yet cannot be verified. */
 function deletedJsonOf(tenantId: string, found: object): string {

@@ -3,7 +3,7 @@ import { requireDatabase } from '../adapters/sqlite/data-folder.ts'
 import { giveOrder } from '../adapters/system/control-socket.ts'
 import { isUuid } from '../base/id.ts'
 import { ConfigError, readConfig, type Config } from '../config.ts'
-import { upgradeAndSay } from './audit-upgrade.ts'
+import { checkpointAtEnd, upgradeAndSay } from './audit-upgrade.ts'
 import type { CommandInput, RunCommand } from './command.ts'
 import { openWorld } from './open-world.ts'
 import { executeProtectionOrder, type ProtectionOrder } from './protection-order.ts'
@@ -61,6 +61,7 @@ async function protectHere(
     await upgradeAndSay(world, keyProvider, err)
     return await executeProtectionOrder(world, order)
   } finally {
+    await checkpointAtEnd(world)
     await close()
   }
 }

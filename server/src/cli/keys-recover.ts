@@ -9,7 +9,7 @@ import type { RootKeys } from '../adapters/local-keyring/root-keys.ts'
 import { giveOrder } from '../adapters/system/control-socket.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
 import { readConfig, type Config } from '../config.ts'
-import { upgradeAndSay } from './audit-upgrade.ts'
+import { checkpointAtEnd, upgradeAndSay } from './audit-upgrade.ts'
 import type { CommandInput, RunCommand } from './command.ts'
 import { openRootKeys } from './open-root-keys.ts'
 import { openWorld } from './open-world.ts'
@@ -71,6 +71,7 @@ async function recoverHere(
     await upgradeAndSay(world, keyProvider, err)
     return await recoverManagementKey(world, keyProvider, request)
   } finally {
+    await checkpointAtEnd(world)
     await close()
   }
 }

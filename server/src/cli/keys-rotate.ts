@@ -6,7 +6,7 @@ import { requireDatabase } from '../adapters/sqlite/data-folder.ts'
 import { giveOrder } from '../adapters/system/control-socket.ts'
 import { isUuid } from '../base/id.ts'
 import { ConfigError, readConfig, SettingError, type Config } from '../config.ts'
-import { upgradeAndSay } from './audit-upgrade.ts'
+import { checkpointAtEnd, upgradeAndSay } from './audit-upgrade.ts'
 import type { CommandInput, RunCommand } from './command.ts'
 import { openWorld } from './open-world.ts'
 import { executeRotationOrder, type RotationNews, type RotationOrder } from './rotation-order.ts'
@@ -79,6 +79,7 @@ async function rotateHere(
     await executeRotationOrder(opened, rotations, order, say)
   } finally {
     await rotations.stop()
+    await checkpointAtEnd(opened.world)
     await opened.close()
   }
 }

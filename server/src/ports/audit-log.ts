@@ -261,8 +261,9 @@ function read(entry: Uint8Array): [AuditEventSummary, TextReader] {
   return [{ ...summary, things, items: itemCount(summary.entityType, things) }, reader]
 }
 
-/** Returns the time of an event, without decoding the rest. */
+/** Returns the time of an event, without decoding the rest; 0 for bytes that are no event. */
 export function timeOfAuditEvent(entry: Uint8Array): number {
+  if (entry.length < 7) return 0
   return Buffer.from(entry.buffer, entry.byteOffset, entry.length).readUIntBE(1, 6)
 }
 

@@ -14,6 +14,11 @@ export function packCheckpoint({ removed, last, at, access, proof }: AuditCheckp
   return JSON.stringify(packed)
 }
 
+/** Returns the start of the stored text of every checkpoint with the same last removed event. */
+export function packedBeginning({ removed }: Pick<AuditCheckpoint, 'removed'>): string {
+  return JSON.stringify({ removed: packPosition(removed) }).slice(0, -1)
+}
+
 interface PackedCheckpoint {
   readonly removed: PackedPosition
   readonly last: PackedPosition

@@ -326,6 +326,29 @@ export function auditLogContract(name: string, open: Open): void {
       })
     })
 
+    test('a checkpoint that comes with the removal of events is kept, even if one that covers more was made meanwhile', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, TENANT, [append(...range(1, 4).map((n) => auditEvent(n)))])
+      const { removed, last } = (await store.auditLog.state(TENANT))!
+      await succeed(store, TENANT, [append(auditEvent(4))])
+      const more = (await store.auditLog.state(TENANT))!.last
+      const meanwhile = { removed, last: more, at: NOW, access: null, proof: Uint8Array.of(1) }
+      await succeed(store, TENANT, [{ kind: 'put-audit-checkpoint', checkpoint: meanwhile }])
+      const { number, listed, hash } = (await store.auditLog.rowsAfter(TENANT, 1, 1))[0]!
+      const trimmed = { number, listed, hash }
+      const checkpoint = { removed: trimmed, last, at: NOW, access: null, proof: Uint8Array.of(2) }
+      await succeed(store, TENANT, [
+        { kind: 'trim-audit-log', removed: trimmed },
+        { kind: 'put-audit-checkpoint', checkpoint },
+      ])
+      assert.deepEqual(await store.auditLog.state(TENANT), {
+        removed: trimmed,
+        last: more,
+        checkpoint,
+        access: null,
+      })
+    })
+
     test('ids() names every tenant', async (t) => {
       const store = await opened(t, open)
       assert.deepEqual(await store.tenants.ids(), [])

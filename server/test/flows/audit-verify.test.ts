@@ -179,3 +179,37 @@ test('a service that is started on a rewritten audit log does not write a checkp
   assert.equal(status, 1)
   assert.match(out, /event 4 is not the one in the checkpoint/)
 })
+
+test('symbolon audit verify goes on past a tenant whose audit log cannot be read', async (t) => {
+  const folder = temporaryFolder(t)
+  const elsewhere = join(temporaryFolder(t), 'checkpoints')
+  const file = { SYMBOLON_AUDIT_CHECKPOINT_FILE: elsewhere }
+  await runSymbolon(['init', '--data-dir', folder], file)
+  await runSymbolon(['init', '--data-dir', folder, '--name', 'other'], file)
+  const db = new DatabaseSync(join(folder, 'symbolon.db'))
+  const FIRST = 'tenant = (SELECT min(tenant) FROM record_heads)'
+  const BACK =
+    'UPDATE record SET number = 3 WHERE number > 3; UPDATE record_heads SET sealed_number = 3'
+  for (const [sql, why] of [
+    [`UPDATE record SET number = 1 << 60 WHERE number = 3 AND ${FIRST}`, 'too large'],
+    [`UPDATE record_heads SET sealed_number = 1 << 60 WHERE ${FIRST}`, 'too large'],
+    [`DELETE FROM tenant_keys WHERE ${FIRST}`, 'has none'],
+  ]) {
+    db.exec(`${BACK}; ${sql}`)
+    const named = new RegExp(`^tenant \\S+: NOT VERIFIED: .*${why}.*\\ntenant \\S+: intact`)
+    for (const more of [[], ['--against', elsewhere]]) {
+      const args = ['audit', 'verify', '--data-dir', folder, ...more]
+      const { status, out, err } = await runSymbolon(args)
+      assert.equal(status, 1)
+      assert.match(out, named, err)
+    }
+  }
+  db.close()
+  const { out } = await runSymbolon(['audit', 'verify', '--json', '--data-dir', folder])
+  const [first, second] = out
+    .trim()
+    .split('\n')
+    .map((it) => JSON.parse(it) as Record<string, unknown>)
+  assert.deepEqual([first!['intact'], typeof first!['not_verified']], [false, 'string'])
+  assert.equal(second!['intact'], true)
+})

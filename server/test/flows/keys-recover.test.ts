@@ -48,6 +48,9 @@ for (const store of STORES) {
           .split('\n')
           .map((it) => it.split(/ +/)),
       )
+      const verified = await runSymbolon(['audit', 'verify', '--json'], where)
+      const { last, sealed } = JSON.parse(verified.out) as Record<string, unknown>
+      assert.equal(sealed, last, 'its event has a checkpoint, though no service runs')
       const vault = await startVault(folder, where)
       t.after(() => vault.stop())
       await assertManages(vault.url, made)

@@ -50,6 +50,7 @@ export const MAKE_ONE_SERVER: Readonly<Record<string, OneServerReason>> = {
   'test/flows/audit-verify.test.ts': 'a data folder is looked into',
   'test/flows/canary.ts': 'a data folder is looked into',
   'test/flows/checkpoint-file.test.ts': 'a process by itself',
+  'test/flows/clock-jumps.test.ts': 'a process by itself',
   'test/flows/configuration-protect.test.ts': 'a process by itself',
   'test/flows/damage.test.ts': 'a data folder is looked into',
   'test/flows/full-disk.test.ts': 'a data folder is looked into',

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 const PACKAGES = {
   bwrap: 'bubblewrap',
   curl: 'curl',
+  faketime: 'faketime',
   git: 'git',
   ip: 'iproute2',
   mkfifo: 'coreutils',

@@ -104,10 +104,13 @@ function start(
   checkout = CHECKOUT,
 ): ChildProcess {
   const program = join(checkout, 'server/bin/symbolon.cjs')
+  const inherited = bareEnvironment()
+  // It would take precedence over the file.
+  if ('FAKETIME_TIMESTAMP_FILE' in variables) delete inherited['FAKETIME']
   return spawn(process.execPath, [...NODE_FLAGS, program, ...args], {
     ...(cwd === undefined ? {} : { cwd }),
     // Port 0, so that concurrent vaults never want the same port.
-    env: { ...bareEnvironment(), ...NODE_VARIABLES, SYMBOLON_PORT: '0', ...variables },
+    env: { ...inherited, ...NODE_VARIABLES, SYMBOLON_PORT: '0', ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
 }

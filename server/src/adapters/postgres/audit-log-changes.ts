@@ -1,6 +1,6 @@
 /** Changes to an audit log other than appending: parking, trimming, checkpoints. */
 import { PARKED_MAX } from '../../base/limits.ts'
-import { packCheckpoint } from '../../ports/packed-checkpoint.ts'
+import { packCheckpoint, packedBeginning } from '../../ports/packed-checkpoint.ts'
 import type { ChainPosition, AuditCheckpoint } from '../../ports/audit-log.ts'
 import type { Change } from '../../ports/change.ts'
 import { columnsOf, insertRows } from './bulk.ts'
@@ -80,15 +80,25 @@ export async function trimAuditLog(
   return null
 }
 
-/** Stores an audit checkpoint, unless the stored one already covers more events. */
+/**
+ * Stores an audit checkpoint, unless the stored one already covers more events. One with another beginning does not count: it was
+ * stored while this commit, which removes events, was prepared.
+ */
 export async function putAuditCheckpoint(
   { session, tenantId }: UnitOfWork,
   checkpoint: AuditCheckpoint,
 ): ChangeStep {
   await session.run(
     `UPDATE tenant_heads SET sealed_number = $2, seal = $3
-     WHERE tenant = $1 AND removed_number = $4 AND sealed_number <= $2`,
-    [tenantId, checkpoint.last.number, packCheckpoint(checkpoint), checkpoint.removed.number],
+     WHERE tenant = $1 AND removed_number = $4
+       AND (sealed_number <= $2 OR NOT starts_with(seal, $5))`,
+    [
+      tenantId,
+      checkpoint.last.number,
+      packCheckpoint(checkpoint),
+      checkpoint.removed.number,
+      packedBeginning(checkpoint),
+    ],
   )
   return null
 }
