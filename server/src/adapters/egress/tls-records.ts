@@ -135,21 +135,21 @@ export class ClientRecords extends TlsRecords {
 /** Returns the server names that a ClientHello asks for. Throws EgressFailure if it is not well-formed, or hides its name. */
 function serverNames(hello: Buffer): string[] {
   try {
-    const reader = new Reader(hello.subarray(MESSAGE_HEADER_BYTES))
+    const reader = new VectorReader(hello.subarray(MESSAGE_HEADER_BYTES))
     reader.skip(VERSION_BYTES + RANDOM_BYTES)
     reader.vector(1)
     reader.vector(2)
     reader.vector(1)
     if (reader.ended) return []
-    const extensions = new Reader(reader.vector(2))
+    const extensions = new VectorReader(reader.vector(2))
     if (!reader.ended) throw notTls()
     const names: string[] = []
     while (!extensions.ended) {
       const type = extensions.number(2)
-      const content = new Reader(extensions.vector(2))
+      const content = new VectorReader(extensions.vector(2))
       if (type === ENCRYPTED_CLIENT_HELLO) throw notTls()
       if (type !== SERVER_NAME) continue
-      const list = new Reader(content.vector(2))
+      const list = new VectorReader(content.vector(2))
       while (!list.ended) {
         list.skip(1)
         names.push(list.vector(2).toString('latin1'))
@@ -162,7 +162,7 @@ function serverNames(hello: Buffer): string[] {
 }
 
 /** Reads numbers and vectors. Throws RangeError at the end. */
-class Reader {
+class VectorReader {
   readonly #bytes: Buffer
   #at = 0
 
