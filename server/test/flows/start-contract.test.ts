@@ -13,14 +13,14 @@ import { SHUTDOWN_MS_MAX } from '../../src/base/limits.ts'
 import { readConfig } from '../../src/config.ts'
 import { contentOf, preparedVault } from '../kit/prepared-vault.ts'
 import { lacksIpv6 } from '../kit/programs.ts'
-import { filesIn, runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
+import { filesIn, runProgram, startVault, temporaryFolder } from '../kit/running-vault.ts'
 
 const SERVER = fileURLToPath(new URL('../..', import.meta.url))
 
 describe('symbolon init', () => {
   test('prints one JSON object with a tenant, an application and its key, and nothing else', async (t) => {
     const folder = temporaryFolder(t)
-    const { status, out, err } = await runSymbolon(['init', '--json', '--data-dir', folder])
+    const { status, out, err } = await runProgram(['init', '--json', '--data-dir', folder])
     assert.equal(status, 0, err)
     const printed = JSON.parse(out) as Record<string, string>
     assert.deepEqual(Object.keys(printed), ['tenant_id', 'application_id', 'api_key'])
@@ -30,14 +30,14 @@ describe('symbolon init', () => {
 
   test('makes the data folder where it is run, unless another is configured', async (t) => {
     const cwd = temporaryFolder(t)
-    assert.equal((await runSymbolon(['init'], {}, cwd)).status, 0)
+    assert.equal((await runProgram(['init'], {}, cwd)).status, 0)
     assert.deepEqual(readdirSync(cwd), ['data'])
   })
 
   test('refuses a name that exists and changes nothing, and adds a tenant for each new one', async (t) => {
     const SYMBOLON_DATA_DIR = temporaryFolder(t)
     const run = (...args: string[]) =>
-      runSymbolon(['init', '--json', ...args], { SYMBOLON_DATA_DIR })
+      runProgram(['init', '--json', ...args], { SYMBOLON_DATA_DIR })
     const first = await run()
     const again = await run()
     assert.equal(again.status, 1)
@@ -61,13 +61,7 @@ describe('symbolon init', () => {
     const folder = temporaryFolder(t)
     const vault = await startVault(folder)
     t.after(() => vault.stop())
-    const { status, out, err } = await runSymbolon([
-      'init',
-      '--data-dir',
-      folder,
-      '--name',
-      'other',
-    ])
+    const { status, out, err } = await runProgram(['init', '--data-dir', folder, '--name', 'other'])
     assert.equal(status, 1)
     assert.equal(out, '')
     assert.match(err, /^symbolon init: .*another process is using it.*\n$/)
@@ -75,7 +69,7 @@ describe('symbolon init', () => {
 
   test('names what a wrong plan may be', async (t) => {
     const folder = temporaryFolder(t)
-    const { status, err } = await runSymbolon(['init', '--data-dir', folder, '--plan', 'gold'])
+    const { status, err } = await runProgram(['init', '--data-dir', folder, '--plan', 'gold'])
     assert.equal(status, 1)
     assert.equal(err, "symbolon init: --plan is 'gold', but must be one of enterprise, standard.\n")
     assert.deepEqual(readdirSync(folder), [])
@@ -163,7 +157,7 @@ describe('symbolon serve', { concurrency: 2 }, () => {
     ]
     for (const [args, variables, said] of bad) {
       const all = { SYMBOLON_DATA_DIR: folder, ...variables }
-      const { status, out, err } = await runSymbolon(['serve', ...args], all, SERVER)
+      const { status, out, err } = await runProgram(['serve', ...args], all, SERVER)
       assert.equal(status, 1)
       assert.equal(out, '')
       assert.equal(err, `symbolon serve: ${said}\n`)
@@ -213,7 +207,7 @@ describe('symbolon serve', { concurrency: 2 }, () => {
     ]
     for (const variables of cases) {
       const all = { SYMBOLON_DATA_DIR: folder, ...variables }
-      const { status, out, err } = await runSymbolon(['serve'], all)
+      const { status, out, err } = await runProgram(['serve'], all)
       assert.deepEqual([status, out], [1, ''])
       const [, which] =
         /^symbolon serve: Cannot listen on \S+, port \d+, as (\w+) .* \(.*\)\n$/.exec(err)!
@@ -245,7 +239,7 @@ describe('symbolon serve', { concurrency: 2 }, () => {
       [['keys', 'rotate', '--data-dir', folder], `Cannot use ${database} (file is not a database)`],
     ]
     for (const [args, said] of cases) {
-      const { status, out, err } = await runSymbolon(args)
+      const { status, out, err } = await runProgram(args)
       assert.deepEqual([status, out], [1, ''])
       assert.ok(err.endsWith(`: ${said}\n`), err)
     }
@@ -285,7 +279,7 @@ describe('symbolon serve', { concurrency: 2 }, () => {
       assert.equal(row?.count, 0, table)
     }
     db.close()
-    const init = await runSymbolon(['init', '--data-dir', folder])
+    const init = await runProgram(['init', '--data-dir', folder])
     assert.equal(init.status, 0, init.err)
   })
 
@@ -295,7 +289,7 @@ describe('symbolon serve', { concurrency: 2 }, () => {
     const other = join(temporaryFolder(t), 'root.key')
     writeFileSync(other, Buffer.alloc(32, 7), { mode: 0o600 })
     const variables = { SYMBOLON_DATA_DIR: folder, SYMBOLON_ROOT_KEY_FILE: other }
-    const { status, err } = await runSymbolon(['serve', '--port', '0'], variables)
+    const { status, err } = await runProgram(['serve', '--port', '0'], variables)
     assert.equal(status, 1)
     assert.match(err, /^symbolon serve: .*root key.*\n$/)
     assert.deepEqual(contentOf(folder), before)
@@ -305,7 +299,7 @@ describe('symbolon serve', { concurrency: 2 }, () => {
     const { folder } = await preparedVault(t)
     const missing = join(temporaryFolder(t), 'root.key')
     const variables = { SYMBOLON_DATA_DIR: folder, SYMBOLON_ROOT_KEY_FILE: missing }
-    const { status, err } = await runSymbolon(['serve', '--port', '0'], variables)
+    const { status, err } = await runProgram(['serve', '--port', '0'], variables)
     assert.equal(status, 1)
     assert.ok(err.includes(missing), err)
     assert.ok(!existsSync(missing))
@@ -314,7 +308,7 @@ describe('symbolon serve', { concurrency: 2 }, () => {
   test('refuses a root key that others may read, and says what to do', async (t) => {
     const { folder } = await preparedVault(t)
     chmodSync(join(folder, 'root.key'), 0o644)
-    const { status, err } = await runSymbolon(['serve', '--port', '0', '--data-dir', folder])
+    const { status, err } = await runProgram(['serve', '--port', '0', '--data-dir', folder])
     assert.equal(status, 1)
     assert.match(err, /its mode is 0644; run chmod 0400 on it/)
   })
@@ -386,7 +380,7 @@ describe('symbolon serve', { concurrency: 2 }, () => {
   test('is stopped by a misspelled variable, like every command, before anything is created', async (t) => {
     const cwd = temporaryFolder(t)
     for (const command of ['serve', 'init']) {
-      const { status, out, err } = await runSymbolon([command], { SYMBOLON_DATADIR: '/srv' }, cwd)
+      const { status, out, err } = await runProgram([command], { SYMBOLON_DATADIR: '/srv' }, cwd)
       assert.deepEqual([status, out], [1, ''])
       const said = 'if you mean SYMBOLON_DATA_DIR, rename it; otherwise unset it.'
       assert.equal(err, `symbolon ${command}: SYMBOLON_DATADIR is not a setting: ${said}\n`)
@@ -396,29 +390,29 @@ describe('symbolon serve', { concurrency: 2 }, () => {
 })
 
 test('symbolon without a command, or with an unknown one, says what there is and exits with 2', async () => {
-  const none = await runSymbolon([])
+  const none = await runProgram([])
   assert.equal(none.status, 2)
   assert.match(none.out, /^Usage: symbolon <command>/)
-  const unknown = await runSymbolon(['tokenise'])
+  const unknown = await runProgram(['tokenise'])
   assert.equal(unknown.status, 2)
   assert.equal(unknown.err, "There is no command 'tokenise'. Try: symbolon help\n")
-  const meant = await runSymbolon(['serve', '--data', 'here'])
+  const meant = await runProgram(['serve', '--data', 'here'])
   assert.equal(meant.status, 1)
   assert.equal(
     meant.err,
     "symbolon serve: There is no setting '--data'. Did you mean --data-dir? Try: symbolon help\n",
   )
-  const misspelled = await runSymbolon(['serve', '--prot', '80'])
+  const misspelled = await runProgram(['serve', '--prot', '80'])
   assert.equal(
     misspelled.err,
     "symbolon serve: There is no setting '--prot'. Did you mean --port? Try: symbolon help\n",
   )
-  const version = await runSymbolon(['version'])
+  const version = await runProgram(['version'])
   assert.match(version.out, /^\d+\.\d+\.\d+\n$/)
 })
 
 test('help says what can be set, and --help behind a command says it of that command', async () => {
-  const all = await runSymbolon(['help'])
+  const all = await runProgram(['help'])
   assert.equal(all.status, 0)
   assert.match(all.out, /^ {2}--port +The port to listen on\. \[4400\]$/m)
   for (const words of [
@@ -426,7 +420,7 @@ test('help says what can be set, and --help behind a command says it of that com
     ['keys', 'rotate', '--tenant', 'x', '-h'],
     ['help', 'keys', 'rotate'],
   ]) {
-    const one = await runSymbolon(words)
+    const one = await runProgram(words)
     assert.equal(one.status, 0)
     assert.match(one.out, /^Usage: symbolon keys rotate \[--root\] \[--tenant \.\.\.\]/)
     assert.match(one.out, /^ {2}--data-dir /m)

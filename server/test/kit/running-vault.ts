@@ -1,10 +1,12 @@
 /** The `symbolon` program as an operator runs it: in a separate process and folder, with real sockets. */
+import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
 import { bareEnvironment } from './environment.ts'
 
 const CHECKOUT = fileURLToPath(new URL('../../..', import.meta.url))
@@ -50,8 +52,11 @@ export function filesIn(folder: string): string[] {
   return entries.filter((it) => it.isFile()).map((it) => join(folder, it.name))
 }
 
-/** Runs a command to its end; `cwd` matters if no data folder is given. `checkout` as for startVault(). */
-export async function runSymbolon(
+/**
+ * Runs a command to its end as a program; `cwd` matters if no data folder is given. `checkout` as for startVault(). Takes ten
+ * times as long as runSymbolon(), so it is for what depends on the process.
+ */
+export async function runProgram(
   args: readonly string[],
   variables: Record<string, string> = {},
   cwd?: string,
@@ -59,6 +64,28 @@ export async function runSymbolon(
 ): Promise<Finished> {
   return await finished(start(args, variables, cwd, checkout))
 }
+
+/** Runs a command to its end, all of it but the start of the program: in a thread that runs one after another. */
+export async function runSymbolon(
+  args: readonly string[],
+  variables: Record<string, string> = {},
+): Promise<Finished> {
+  assert.notEqual(args[0], 'serve', 'a thread gets no signals')
+  const thread = IDLE.pop() ?? new Worker(COMMAND_THREAD, { env: {} })
+  thread.ref()
+  const ended = once(thread, 'message')
+  thread.postMessage({ args, variables: { ...bareEnvironment(), ...SETTINGS, ...variables } })
+  const [finished] = (await ended) as [Finished]
+  thread.unref()
+  IDLE.push(thread)
+  return finished
+}
+
+const COMMAND_THREAD = new URL('command-thread.ts', import.meta.url)
+const IDLE: Worker[] = []
+
+/** Port 0, so that concurrent vaults never want the same port. */
+const SETTINGS = { SYMBOLON_PORT: '0' }
 
 /**
  * Starts `serve` on a free port and waits for its ready line; throws its output if it ends first. `checkout` is the folder of
@@ -106,8 +133,7 @@ function start(
   const program = join(checkout, 'server/bin/symbolon.cjs')
   return spawn(process.execPath, [...NODE_FLAGS, program, ...args], {
     ...(cwd === undefined ? {} : { cwd }),
-    // Port 0, so that concurrent vaults never want the same port.
-    env: { ...bareEnvironment(), ...NODE_VARIABLES, SYMBOLON_PORT: '0', ...variables },
+    env: { ...bareEnvironment(), ...NODE_VARIABLES, ...SETTINGS, ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
 }
