@@ -28,7 +28,7 @@ const BARE = fileURLToPath(new URL('bare.probe.ts', import.meta.url))
 const ATTACKS = [...JAVASCRIPT_ATTACKS, ...NATIVE_ATTACKS]
 /** Attacks that leave their process as it was. */
 const TOGETHER = ATTACKS.filter((it) => !(it.apart ?? it.endless ?? it.seen ?? it.next))
-const ENDLESS_MS = 1_000
+const ENDLESS_MS = 300
 /** Timeout for steps that must succeed, however slow the machine is. */
 const PATIENCE_MS = 600_000
 
