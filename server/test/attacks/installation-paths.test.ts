@@ -27,14 +27,14 @@ const HIDDEN = [
 ].filter((it) => it !== '/')
 
 /** An attempt to reveal a path: the value of an expression, or whole modules. */
-interface Attempt {
+interface PathAttempt {
   readonly expression?: string
   /** Statements before the expression. They change their process, so that no other attempt may use it. */
   readonly setUp?: string
   readonly codes?: readonly string[]
 }
 
-function uses(expression: string, setUp = ''): Attempt {
+function uses(expression: string, setUp = ''): PathAttempt {
   return { expression, setUp }
 }
 
@@ -76,7 +76,7 @@ function functionsOf(expressions: readonly string[]): string {
   return `[${expressions.map((it) => `async () => (${it})`).join(',\n')}]`
 }
 
-const ATTEMPTS: Readonly<Record<string, Attempt>> = {
+const ATTEMPTS: Readonly<Record<string, PathAttempt>> = {
   'an inner file that a package does not export': uses(`require('uuid/v4')`),
   'the same, imported': uses(`await import('uuid/v4')`),
   'a package file that is no JavaScript': uses(`await import('lodash/package.json')`),

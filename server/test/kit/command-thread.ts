@@ -3,12 +3,12 @@ import { parentPort } from 'node:worker_threads'
 import { runWords } from '../../src/cli/run-words.ts'
 import type { Finished } from './running-vault.ts'
 
-interface Command {
+interface CommandRequest {
   readonly args: readonly string[]
   readonly variables: Readonly<Record<string, string>>
 }
 
-parentPort!.on('message', async ({ args, variables }: Command) => {
+parentPort!.on('message', async ({ args, variables }: CommandRequest) => {
   for (const name of Object.keys(process.env)) delete process.env[name]
   Object.assign(process.env, variables)
   let [out, err] = ['', '']
