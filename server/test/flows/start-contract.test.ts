@@ -13,9 +13,15 @@ import { SHUTDOWN_MS_MAX } from '../../src/base/limits.ts'
 import { readConfig } from '../../src/config.ts'
 import { contentOf, preparedVault } from '../kit/prepared-vault.ts'
 import { lacksIpv6 } from '../kit/programs.ts'
-import { filesIn, runProgram, startVault, temporaryFolder } from '../kit/running-vault.ts'
+import {
+  filesIn,
+  runProgram,
+  runSymbolon,
+  startVault,
+  temporaryFolder,
+} from '../kit/running-vault.ts'
 
-const SERVER = fileURLToPath(new URL('../..', import.meta.url))
+const PACKAGE = fileURLToPath(new URL('../../package.json', import.meta.url))
 
 describe('symbolon init', () => {
   test('prints one JSON object with a tenant, an application and its key, and nothing else', async (t) => {
@@ -37,7 +43,7 @@ describe('symbolon init', () => {
   test('refuses a name that exists and changes nothing, and adds a tenant for each new one', async (t) => {
     const SYMBOLON_DATA_DIR = temporaryFolder(t)
     const run = (...args: string[]) =>
-      runProgram(['init', '--json', ...args], { SYMBOLON_DATA_DIR })
+      runSymbolon(['init', '--json', ...args], { SYMBOLON_DATA_DIR })
     const first = await run()
     const again = await run()
     assert.equal(again.status, 1)
@@ -69,7 +75,7 @@ describe('symbolon init', () => {
 
   test('names what a wrong plan may be', async (t) => {
     const folder = temporaryFolder(t)
-    const { status, err } = await runProgram(['init', '--data-dir', folder, '--plan', 'gold'])
+    const { status, err } = await runSymbolon(['init', '--data-dir', folder, '--plan', 'gold'])
     assert.equal(status, 1)
     assert.equal(err, "symbolon init: --plan is 'gold', but must be one of enterprise, standard.\n")
     assert.deepEqual(readdirSync(folder), [])
@@ -134,9 +140,9 @@ describe('symbolon serve', { concurrency: 2 }, () => {
         "SYMBOLON_EXTRA_CA_FILE is '/dev/null', but must be a PEM file of certificates: it is no regular file.",
       ],
       [
-        ['--extra-ca-file', 'package.json'],
+        ['--extra-ca-file', PACKAGE],
         {},
-        "--extra-ca-file is 'package.json', but must be a PEM file of certificates: there is none in it.",
+        `--extra-ca-file is '${PACKAGE}', but must be a PEM file of certificates: there is none in it.`,
       ],
       [
         ['--extra-ca-file', '/no/such/file'],
@@ -155,9 +161,10 @@ describe('symbolon serve', { concurrency: 2 }, () => {
         '--data-dir takes a value, and one that begins with a dash is written --data-dir=-value.',
       ],
     ]
-    for (const [args, variables, said] of bad) {
+    for (const [n, [args, variables, said]] of bad.entries()) {
       const all = { SYMBOLON_DATA_DIR: folder, ...variables }
-      const { status, out, err } = await runProgram(['serve', ...args], all, SERVER)
+      const run = n < 2 ? runProgram : runSymbolon
+      const { status, out, err } = await run(['serve', ...args], all)
       assert.equal(status, 1)
       assert.equal(out, '')
       assert.equal(err, `symbolon serve: ${said}\n`)
@@ -205,9 +212,9 @@ describe('symbolon serve', { concurrency: 2 }, () => {
       { SYMBOLON_HOST: '192.0.2.1' },
       { SYMBOLON_METRICS_HOST: '127.0.0.1', SYMBOLON_METRICS_PORT: port },
     ]
-    for (const variables of cases) {
+    for (const [n, variables] of cases.entries()) {
       const all = { SYMBOLON_DATA_DIR: folder, ...variables }
-      const { status, out, err } = await runProgram(['serve'], all)
+      const { status, out, err } = await (n === 0 ? runProgram : runSymbolon)(['serve'], all)
       assert.deepEqual([status, out], [1, ''])
       const [, which] =
         /^symbolon serve: Cannot listen on \S+, port \d+, as (\w+) .* \(.*\)\n$/.exec(err)!
@@ -238,8 +245,8 @@ describe('symbolon serve', { concurrency: 2 }, () => {
       ],
       [['keys', 'rotate', '--data-dir', folder], `Cannot use ${database} (file is not a database)`],
     ]
-    for (const [args, said] of cases) {
-      const { status, out, err } = await runProgram(args)
+    for (const [n, [args, said]] of cases.entries()) {
+      const { status, out, err } = await (n === 1 ? runProgram : runSymbolon)(args)
       assert.deepEqual([status, out], [1, ''])
       assert.ok(err.endsWith(`: ${said}\n`), err)
     }
@@ -299,7 +306,7 @@ describe('symbolon serve', { concurrency: 2 }, () => {
     const { folder } = await preparedVault(t)
     const missing = join(temporaryFolder(t), 'root.key')
     const variables = { SYMBOLON_DATA_DIR: folder, SYMBOLON_ROOT_KEY_FILE: missing }
-    const { status, err } = await runProgram(['serve', '--port', '0'], variables)
+    const { status, err } = await runSymbolon(['serve', '--port', '0'], variables)
     assert.equal(status, 1)
     assert.ok(err.includes(missing), err)
     assert.ok(!existsSync(missing))
@@ -308,7 +315,7 @@ describe('symbolon serve', { concurrency: 2 }, () => {
   test('refuses a root key that others may read, and says what to do', async (t) => {
     const { folder } = await preparedVault(t)
     chmodSync(join(folder, 'root.key'), 0o644)
-    const { status, err } = await runProgram(['serve', '--port', '0', '--data-dir', folder])
+    const { status, err } = await runSymbolon(['serve', '--port', '0', '--data-dir', folder])
     assert.equal(status, 1)
     assert.match(err, /its mode is 0644; run chmod 0400 on it/)
   })
@@ -393,21 +400,21 @@ test('symbolon without a command, or with an unknown one, says what there is and
   const none = await runProgram([])
   assert.equal(none.status, 2)
   assert.match(none.out, /^Usage: symbolon <command>/)
-  const unknown = await runProgram(['tokenise'])
+  const unknown = await runSymbolon(['tokenise'])
   assert.equal(unknown.status, 2)
   assert.equal(unknown.err, "There is no command 'tokenise'. Try: symbolon help\n")
-  const meant = await runProgram(['serve', '--data', 'here'])
+  const meant = await runSymbolon(['serve', '--data', 'here'])
   assert.equal(meant.status, 1)
   assert.equal(
     meant.err,
     "symbolon serve: There is no setting '--data'. Did you mean --data-dir? Try: symbolon help\n",
   )
-  const misspelled = await runProgram(['serve', '--prot', '80'])
+  const misspelled = await runSymbolon(['serve', '--prot', '80'])
   assert.equal(
     misspelled.err,
     "symbolon serve: There is no setting '--prot'. Did you mean --port? Try: symbolon help\n",
   )
-  const version = await runProgram(['version'])
+  const version = await runSymbolon(['version'])
   assert.match(version.out, /^\d+\.\d+\.\d+\n$/)
 })
 
@@ -420,7 +427,7 @@ test('help says what can be set, and --help behind a command says it of that com
     ['keys', 'rotate', '--tenant', 'x', '-h'],
     ['help', 'keys', 'rotate'],
   ]) {
-    const one = await runProgram(words)
+    const one = await runSymbolon(words)
     assert.equal(one.status, 0)
     assert.match(one.out, /^Usage: symbolon keys rotate \[--root\] \[--tenant \.\.\.\]/)
     assert.match(one.out, /^ {2}--data-dir /m)
