@@ -27,7 +27,7 @@ import { usageContract } from './store-usage.contract.ts'
  * a store remembers beside its rows.
  */
 export function storeContract(name: string, open: Open, reuse: () => Open = () => open): void {
-  commitContract(name, open)
+  commitContract(name, open, reuse())
   tenantContract(name, reuse())
   applicationContract(name, reuse())
   tokenContract(name, reuse())

@@ -8,7 +8,9 @@ interface CommandRequest {
   readonly variables: Readonly<Record<string, string>>
 }
 
-parentPort!.on('message', async ({ args, variables }: CommandRequest) => {
+parentPort!.on('message', (request: CommandRequest) => void run(request))
+
+async function run({ args, variables }: CommandRequest): Promise<void> {
   for (const name of Object.keys(process.env)) delete process.env[name]
   Object.assign(process.env, variables)
   let [out, err] = ['', '']
@@ -17,4 +19,4 @@ parentPort!.on('message', async ({ args, variables }: CommandRequest) => {
     err: (line) => void (err += `${line}\n`),
   })
   parentPort!.postMessage({ status, out, err } satisfies Finished)
-})
+}

@@ -91,14 +91,16 @@ const SETTINGS = { SYMBOLON_PORT: '0' }
 /**
  * Starts `serve` on a free port and waits for its ready line; throws its output if it ends first. `checkout` is the folder of
  * another version, with its packages installed.
+ *
+ * Unless the variables name a level, reactors have no walls, which start slowest: startService() has the default.
  */
 export async function startVault(
   folder: string,
   variables: Record<string, string> = {},
   checkout?: string,
 ): Promise<RunningVault> {
-  const all = { SYMBOLON_DATA_DIR: folder, ...variables }
-  const child = start(['serve'], all, undefined, checkout)
+  const own = { SYMBOLON_DATA_DIR: folder, SYMBOLON_REACTOR_LEVEL: 'portable' }
+  const child = start(['serve'], { ...own, ...variables }, undefined, checkout)
   const end = finished(child)
   let printed = ''
   const { promise: ready, resolve } = Promise.withResolvers<string>()

@@ -63,7 +63,8 @@ export async function startAttacked(
   const made = await init('attacked')
   await init(otherTenant)
   const managementKey = /^api_key\s+(\S+)$/m.exec(made.out)![1]!
-  const vault = await startVault(folder, where, checkout)
+  const variables = { SYMBOLON_REACTOR_LEVEL: 'jail', ...where }
+  const vault = await startVault(folder, variables, checkout)
   return {
     on: await prepareAttack(vault.url, { managementKey, otherTenant, destination }),
     stop: async () => {
