@@ -6,8 +6,7 @@ export function helpOf(commands: readonly Command[]): string[] {
   return [
     'Usage: symbolon <command> [--setting value ...]',
     '',
-    ...commands.map((it) => `  ${it.name.padEnd(18)}${it.about}`),
-    `  ${'version'.padEnd(18)}Print the version`,
+    ...table([...commands.map((it) => [it.name, it.about]), ['version', 'Print the version']]),
     '',
     ...settings(),
     '',
@@ -34,9 +33,17 @@ function settings(): string[] {
   return [
     'Every setting is a variable and a flag (SYMBOLON_PORT, --port):',
     '',
-    ...Object.values(SETTINGS).map(({ variable, about, default: written }) => {
-      const sentence = /^.*?[.](?= |$)/.exec(about)![0].replaceAll('`', '')
-      return `  --${flagOf(variable).padEnd(24)}${sentence} [${written === '' ? 'unset' : written}]`
-    }),
+    ...table(
+      Object.values(SETTINGS).map(({ variable, about, default: written }) => {
+        const sentence = /^.*?[.](?= |$)/.exec(about)![0].replaceAll('`', '')
+        return [`--${flagOf(variable)}`, `${sentence} [${written === '' ? 'unset' : written}]`]
+      }),
+    ),
   ]
+}
+
+/** Returns a line per row, whose texts begin in the same column. */
+function table(rows: readonly string[][]): string[] {
+  const width = Math.max(...rows.map(([name]) => name!.length))
+  return rows.map(([name, text]) => `  ${name!.padEnd(width)}  ${text}`)
 }

@@ -27,11 +27,12 @@ import {
   type Open,
 } from './store-kit.contract.ts'
 
-export function commitContract(name: string, open: Open): void {
+/** `reuse` is for tests that neither close the store nor depend on its start. */
+export function commitContract(name: string, open: Open, reuse: Open = open): void {
   describe(`Store contract: ${name}: commit()`, () => {
     for (const [kind, conflicting] of Object.entries(CONFLICTING)) {
       test(`changes nothing when its last change meets ${kind}`, async (t) => {
-        const store = await opened(t, open)
+        const store = await opened(t, reuse)
         await succeed(store, TENANT, everything(1))
         assert.equal((await store.commit(TENANT, [...fresh(), conflicting]))?.kind, kind)
 
@@ -48,7 +49,7 @@ export function commitContract(name: string, open: Open): void {
     }
 
     test('changes nothing when its first change meets a conflict', async (t) => {
-      const store = await opened(t, open)
+      const store = await opened(t, reuse)
       await succeed(store, TENANT, [insert(token(1))])
       const changes = [insert(token(1)), insert(token(2))]
       assert.deepEqual(await store.commit(TENANT, changes), taken(uuid(1)))
@@ -56,7 +57,7 @@ export function commitContract(name: string, open: Open): void {
     })
 
     test('makes its changes in order', async (t) => {
-      const store = await opened(t, open)
+      const store = await opened(t, reuse)
       await succeed(store, TENANT, [
         { kind: 'insert-application', application: application(1) },
         { kind: 'insert-application-key', key: key(1, 1) },
@@ -69,13 +70,13 @@ export function commitContract(name: string, open: Open): void {
     })
 
     test('does nothing, gladly, when there is nothing to do', async (t) => {
-      const store = await opened(t, open)
+      const store = await opened(t, reuse)
       await succeed(store, TENANT, [])
       await succeed(store, TENANT, [insert()])
     })
 
     test('answers each of many commits in flight by itself', async (t) => {
-      const store = await opened(t, open)
+      const store = await opened(t, reuse)
       await succeed(store, TENANT, [insert(token(3), token(14))])
       const outcomes = await Promise.all(
         Array.from({ length: 200 }, (_, n) =>
@@ -105,7 +106,7 @@ export function commitContract(name: string, open: Open): void {
 
   describe(`Store contract: ${name}: check()`, () => {
     test('resolves when the store can read and write', async (t) => {
-      const store = await opened(t, open)
+      const store = await opened(t, reuse)
       await Promise.all([store.check(), store.check()])
       await store.check()
     })

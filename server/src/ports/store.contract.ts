@@ -28,7 +28,7 @@ import { usageContract } from './store-usage.contract.ts'
  * a store remembers beside its rows.
  */
 export function storeContract(name: string, open: Open, reuse: () => Open = () => open): void {
-  commitContract(name, open)
+  commitContract(name, open, reuse())
   tenantContract(name, reuse())
   applicationContract(name, reuse())
   tokenContract(name, reuse())
@@ -37,8 +37,8 @@ export function storeContract(name: string, open: Open, reuse: () => Open = () =
   listContract(name, reuse())
   answerContract(name, reuse())
   tokenChangeContract(name, reuse())
-  transactionContract(name, open)
-  transactionKeyContract(name, open)
+  transactionContract(name, reuse())
+  transactionKeyContract(name, reuse())
   sweepContract(name, reuse())
   auditLogContract(name, open)
   sessionContract(name, reuse())

@@ -5,7 +5,7 @@
 import { createServer, type Socket } from 'node:net'
 import { dial } from '../../src/adapters/egress/dial.ts'
 import { endpointOf } from '../../src/adapters/egress/egress-endpoint.ts'
-import { createTrust } from '../../src/adapters/egress/trust.ts'
+import { trustOf } from '../../src/adapters/egress/trust.ts'
 import { UndiciEgress, type EgressSettings } from '../../src/adapters/egress/undici-egress.ts'
 import { specialPurpose } from '../../src/adapters/egress/address-rule.ts'
 import { parseDestination } from '../../src/base/destination.ts'
@@ -120,7 +120,7 @@ reached['behind a redirect'] = await count(async () => {
 
 // Past vet() altogether: where the socket is made, the rule is asked once more.
 reached['past the vetting'] = await count(async () => {
-  const rule = { trust: () => createTrust([]), permits: isPublic }
+  const rule = { trust: () => trustOf([]), permits: isPublic }
   for (const address of FORBIDDEN) await dialled(address, rule.permits)
 })
 
@@ -196,7 +196,7 @@ async function dialled(
 ): Promise<void> {
   const endpoint = endpointOf(new URL('http://name.test:8080/'))
   const { promise, resolve } = Promise.withResolvers<void>()
-  const settings = { trust: () => createTrust([]), permits }
+  const settings = { trust: () => trustOf([]), permits }
   dial(
     { endpoint: endpoint, addresses: [address] },
     settings,

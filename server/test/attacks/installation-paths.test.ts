@@ -6,7 +6,11 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { JailRunner } from '../../src/adapters/jail/jail-runner.ts'
 import { NO_WAY } from '../../src/adapters/jail/no-way.ts'
 import { Sensitive } from '../../src/base/sensitive.ts'
-import { REACTOR_LEVELS, type SandboxRun } from '../../src/ports/reactor-runner.ts'
+import {
+  REACTOR_LEVELS,
+  type ReactorOutcome,
+  type SandboxRun,
+} from '../../src/ports/reactor-runner.ts'
 import { noBubblewrap } from '../kit/bubblewrap.ts'
 
 /** Longer than any run here takes on the slowest machine. */
@@ -22,26 +26,57 @@ const HIDDEN = [
   'symbolon-guest-',
 ].filter((it) => it !== '/')
 
-/**
- * Codes that use an expression, which may throw: the first returns it, or what it throws, and writes it to the console; the
- * others throw it, as a message and as `errors`, when they run and when they are loaded.
- */
-function uses(expression: string, setUp = ''): string[] {
-  const thrown = `throw Object.assign(new Error('It is ' + it), { errors: { [it]: [it] }, status: 400 })`
-  return [
-    `${setUp}; module.exports = async () => {
-       let it
-       try { it = ${expression} }
-       catch (error) { it = [error.message, error.stack, error.path, error.requireStack, { ...error }] }
-       console.log(it)
-       return { raw: it }
-     }`,
-    `${setUp}; module.exports = async () => { const it = String(${expression}); ${thrown} }`,
-    `${setUp}; module.exports = (async () => { const it = String(${expression}); ${thrown} })()`,
-  ]
+/** An attempt to reveal a path: the value of an expression, or whole modules. */
+interface PathAttempt {
+  readonly expression?: string
+  /** Statements before the expression. They change their process, so that no other attempt may use it. */
+  readonly setUp?: string
+  readonly codes?: readonly string[]
 }
 
-const ATTEMPTS: Readonly<Record<string, string[]>> = {
+function uses(expression: string, setUp = ''): PathAttempt {
+  return { expression, setUp }
+}
+
+const SEPARATOR = '\n----\n'
+
+/**
+ * Code that uses expressions, which may throw. Its function returns the value of the one numbered `args.n`, or what that
+ * throws, and writes it to the console; or it throws it, as a message and as `errors`.
+ */
+function inRuns(expressions: readonly string[], setUp = ''): string {
+  return `${setUp}
+    const expressions = ${functionsOf(expressions)}
+    module.exports = async ({ args: { n, throws } }) => {
+      if (throws) {
+        const it = String(await expressions[n]())
+        throw Object.assign(new Error('It is ' + it), { errors: { [it]: [it] }, status: 400 })
+      }
+      let it
+      try { it = await expressions[n]() }
+      catch (error) { it = [error.message, error.stack, error.path, error.requireStack, { ...error }] }
+      console.log(it)
+      return { raw: it }
+    }`
+}
+
+/** Code that throws the values of the expressions while it is loaded, or the messages of what they throw. */
+function whileLoaded(expressions: readonly string[], setUp = ''): string {
+  return `${setUp}
+    module.exports = (async () => {
+      const all = []
+      for (const it of ${functionsOf(expressions)}) {
+        all.push(await it().then(String).catch((error) => error.message))
+      }
+      throw new Error(all.join(${JSON.stringify(SEPARATOR)}))
+    })()`
+}
+
+function functionsOf(expressions: readonly string[]): string {
+  return `[${expressions.map((it) => `async () => (${it})`).join(',\n')}]`
+}
+
+const ATTEMPTS: Readonly<Record<string, PathAttempt>> = {
   'an inner file that a package does not export': uses(`require('uuid/v4')`),
   'the same, imported': uses(`await import('uuid/v4')`),
   'a package file that is no JavaScript': uses(`await import('lodash/package.json')`),
@@ -52,20 +87,24 @@ const ATTEMPTS: Readonly<Record<string, string[]>> = {
   'a prototype as a name': uses(`require('__proto__')`),
   'a package that there is not': uses(`require('no-such-package')`),
   'a name that is no text': uses(`require({ a: 1 })`),
-  'an import that a package does not have': [
-    `import { nothing } from 'axios'; export default () => nothing`,
-    `import v4 from 'uuid/v4'; export default () => v4`,
-    `import data from 'lodash/package.json'; export default () => data`,
-  ],
+  'an import that a package does not have': {
+    codes: [
+      `import { nothing } from 'axios'; export default () => nothing`,
+      `import v4 from 'uuid/v4'; export default () => v4`,
+      `import data from 'lodash/package.json'; export default () => data`,
+    ],
+  },
   'require.resolve': uses(`require.resolve('lodash')`),
   'require.resolve of what there is not': uses(`require.resolve('no-such-package')`),
   'require.resolve.paths': uses(`require.resolve.paths('lodash')`),
   'require.cache': uses(`Object.keys(require.cache)`, `require('axios')`),
   'require.main': uses(`require.main?.filename`),
-  'import.meta': [
-    `export default () => ({ raw: [import.meta.url, import.meta.filename, import.meta.resolve('lodash')] })`,
-    `export default () => ({ raw: [import.meta.resolve('axios'), import.meta.resolve('./a')] })`,
-  ],
+  'import.meta': {
+    codes: [
+      `export default () => ({ raw: [import.meta.url, import.meta.filename, import.meta.resolve('lodash')] })`,
+      `export default () => ({ raw: [import.meta.resolve('axios'), import.meta.resolve('./a')] })`,
+    ],
+  },
   'module.children': uses(`module.children.map((it) => it.filename)`, `require('axios')`),
   'module.parent': uses(`[module.parent?.filename, module.paths, module.id, module.path]`),
   'the class of module': uses(
@@ -75,9 +114,11 @@ const ATTEMPTS: Readonly<Record<string, string[]>> = {
   'process.title': uses(`process.title`),
   'process.argv': uses(`[process.argv, process.argv0, process.execArgv]`),
   'process.execPath': uses(`process.execPath`),
-  'process.execPath, imported': [
-    `import { execPath, argv, title } from 'process'; export default () => ({ raw: [execPath, argv, title] })`,
-  ],
+  'process.execPath, imported': {
+    codes: [
+      `import { execPath, argv, title } from 'process'; export default () => ({ raw: [execPath, argv, title] })`,
+    ],
+  },
   'process.cwd()': uses(`process.cwd()`),
   'path.resolve()': uses(`require('path').resolve('x')`),
   'process.env': uses(`JSON.stringify(process.env)`),
@@ -117,10 +158,12 @@ const ATTEMPTS: Readonly<Record<string, string[]>> = {
        channels.subscribe('tracing:module.require:' + name, (it) => seen.push(it.id, it.parentFilename))
      require('axios')`,
   ),
-  'what a package throws at the top': [`require('uuid/v4'); module.exports = () => 1`],
-  'a package in an ES module': [
-    `import { createRequire } from 'module'; export default () => createRequire('/reactor/x.js').resolve('lodash')`,
-  ],
+  'what a package throws at the top': { codes: [`require('uuid/v4'); module.exports = () => 1`] },
+  'a package in an ES module': {
+    codes: [
+      `import { createRequire } from 'module'; export default () => createRequire('/reactor/x.js').resolve('lodash')`,
+    ],
+  },
 }
 
 /** Attempts at what depends on how the level starts the process. */
@@ -191,6 +234,9 @@ const WALK = `module.exports = ({ args }) => {
   return found.slice(0, 20)
 }`
 
+/** Every code is another reactor. */
+let runs = 0
+
 for (const level of REACTOR_LEVELS) {
   const skip = level === 'hardened' && noBubblewrap()
   describe(`at the level ${level}, no path of the installation comes out by`, { skip }, () => {
@@ -203,19 +249,48 @@ for (const level of REACTOR_LEVELS) {
     })
     after(() => runner.close())
 
-    for (const [name, codes] of Object.entries(ATTEMPTS)) {
-      // What the guest's own code hides, and what is made of an error, is the same at every level.
-      if (level !== 'jail' && !OF_THE_PROCESS.test(name)) continue
-      const tried = level === 'jail' ? codes : codes.slice(0, 1)
-      test(name, async () => {
+    // What the guest's own code hides, and what is made of an error, is the same at every level.
+    const whole = level === 'jail'
+    const tried = Object.entries(ATTEMPTS).filter(([name]) => whole || OF_THE_PROCESS.test(name))
+
+    /** Attempts that leave their process as it was share one. */
+    const shared = tried.flatMap(([, it]) => (it.setUp === '' ? [it.expression!] : []))
+    const reactor = runOf(inRuns(shared))
+    let loading: Promise<ReactorOutcome> | undefined
+    const loaded = (): Promise<ReactorOutcome> =>
+      (loading ??= runner.run(runOf(whileLoaded(shared))))
+
+    async function tryExpression(expression: string, setUp: string): Promise<void> {
+      const own = setUp === '' ? null : runOf(inRuns([expression], setUp))
+      const n = own === null ? shared.indexOf(expression) : 0
+      for (const throws of whole ? [false, true] : [false]) {
         heard.length = 0
-        const outcomes = await Promise.all(tried.map((it) => runner.run(runOf(it))))
-        for (const [n, outcome] of outcomes.entries()) {
-          const result = outcome.kind === 'returned' ? outcome.result.reveal() : ''
-          const shown = `${JSON.stringify(outcome)} ${result} ${heard.join('')}`
-          for (const it of HIDDEN) assert.ok(!shown.includes(it), `${tried[n]}: ${shown}`)
-          assert.ok(['returned', 'threw', 'no-function'].includes(outcome.kind), tried[n])
-        }
+        const args = new Sensitive(JSON.stringify({ n, throws }))
+        const outcome = await runner.run({ ...(own ?? reactor), args })
+        assertHidden(expression, outcome, heard)
+        assert.ok(outcome.kind === 'threw' || (outcome.kind === 'returned' && !throws))
+        if (outcome.kind === 'returned') assert.notEqual(heard.length, 0)
+      }
+      if (!whole) return
+      const code = whileLoaded([expression], setUp)
+      const outcome = await (own === null ? loaded() : runner.run(runOf(code)))
+      assert.equal(outcome.kind, 'no-function')
+      const parts = outcome.message.split(SEPARATOR)
+      assert.equal(parts.length, own === null ? shared.length : 1, 'the error is cut')
+      assertHidden(expression, parts[n])
+    }
+
+    async function tryCode(code: string): Promise<void> {
+      heard.length = 0
+      const outcome = await runner.run(runOf(code))
+      assertHidden(code, outcome, heard)
+      assert.ok(['returned', 'threw', 'no-function'].includes(outcome.kind), code)
+    }
+
+    for (const [name, { expression, setUp = '', codes = [] }] of tried) {
+      test(name, async () => {
+        if (expression !== undefined) await tryExpression(expression, setUp)
+        for (const it of whole ? codes : codes.slice(0, 1)) await tryCode(it)
       })
     }
 
@@ -228,8 +303,15 @@ for (const level of REACTOR_LEVELS) {
   })
 }
 
-/** Each test uses another reactor. */
-let runs = 0
+/** Fails if one of the paths is in what the code made known: outcomes and output. */
+function assertHidden(code: string, ...known: readonly unknown[]): void {
+  const shown = known.map((it) => {
+    const outcome = it as Partial<ReactorOutcome> | undefined
+    const result = outcome?.kind === 'returned' ? outcome.result!.reveal() : ''
+    return `${JSON.stringify(it)} ${typeof it === 'string' ? it : result}`
+  })
+  for (const it of HIDDEN) assert.ok(!shown.join(' ').includes(it), `${code}: ${shown.join(' ')}`)
+}
 
 function runOf(code: string): SandboxRun {
   return {

@@ -7,7 +7,7 @@ import { copyFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { makeKeys } from '../../crash/vault-client.ts'
-import { runSymbolon } from '../kit/running-vault.ts'
+import { runProgram } from '../kit/running-vault.ts'
 import { RotatingVault } from '../rotation/rotating-vault.ts'
 
 export interface BackupRun {
@@ -143,7 +143,7 @@ async function make(url: string, key: string, value: string): Promise<string> {
 }
 
 async function symbolon(args: readonly string[]): Promise<string> {
-  const { status, out, err } = await runSymbolon(args)
+  const { status, out, err } = await runProgram(args)
   assert.equal(status, 0, err)
   return out
 }

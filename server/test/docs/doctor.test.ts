@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { CHECK_GROUPS } from '../../src/cli/doctor/check.ts'
 import { CHECKS } from '../../src/cli/doctor/checks.ts'
-import { runSymbolon, temporaryFolder } from '../kit/running-vault.ts'
+import { runProgram, temporaryFolder } from '../kit/running-vault.ts'
 import { readDocument } from '../tidy/docs.ts'
 
 const DOCUMENT = readDocument('docs/operate/doctor.md', 'the checks of symbolon doctor')
@@ -19,8 +19,8 @@ describe('docs/operate/doctor.md', () => {
 
   test('shows the output for a new vault', async (t) => {
     const folder = temporaryFolder(t)
-    assert.equal((await runSymbolon(['init'], {}, folder)).status, 0)
-    const { out } = await runSymbolon(['doctor'], {}, folder)
+    assert.equal((await runProgram(['init'], {}, folder)).status, 0)
+    const { out } = await runProgram(['doctor'], {}, folder)
     const [, shown] = /```\n(warning [^]*?)```/.exec(DOCUMENT)!
     // The width of the first columns depends on the longest name.
     const lines = new Set(out.split('\n').map((it) => it.replaceAll(/ {2,}/g, ' ')))

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { AgeIdentity } from '../../src/adapters/age/age-keys.ts'
 import { bareEnvironment } from '../kit/environment.ts'
 import { lacksMounts } from '../kit/programs.ts'
-import { runSymbolon, startVault, temporaryFolder, type Finished } from '../kit/running-vault.ts'
+import { type Finished, runProgram, startVault, temporaryFolder } from '../kit/running-vault.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../bin/symbolon.cjs', import.meta.url))
 const ENOSPC = '(ENOSPC: no space left on device, write)'
@@ -223,7 +223,7 @@ async function makeSource(folder: string): Promise<Source> {
   writeFileSync(identityFile, `${secret}\n`)
   const recipient = String(identity.recipient)
   const flags = ['--to', backup, '--recipient', recipient, '--data-dir', vault]
-  const { status, err } = await runSymbolon(['backup', ...flags])
+  const { status, err } = await runProgram(['backup', ...flags])
   assert.equal(status, 0, err)
   // Without SQLite's companion files, as a service that stopped leaves it.
   const clean = join(folder, 'clean')

@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { preparedVault, STORES, type PreparedVault } from '../kit/prepared-vault.ts'
-import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
+import { runProgram, runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
 
 for (const store of STORES) {
   describe(`the root key of a vault on ${store}`, () => {
@@ -30,7 +30,7 @@ for (const store of STORES) {
       await works(vault.url, key)
       await vault.stop()
 
-      const old = await runSymbolon(['serve'], where)
+      const old = await runProgram(['serve'], where)
       assert.equal(old.status, 1)
       assert.match(old.err, /was set up with root key [0-9a-f]{16}, but/)
 

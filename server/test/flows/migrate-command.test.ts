@@ -9,7 +9,13 @@ import { holdDataFolder } from '../../src/adapters/sqlite/data-folder.ts'
 import { meddlingProxy } from '../kit/postgres/meddling-proxy.ts'
 import { freshDatabase, query } from '../kit/postgres/test-database.ts'
 import { contentOf, preparedVault } from '../kit/prepared-vault.ts'
-import { runSymbolon, startVault, temporaryFolder, type Finished } from '../kit/running-vault.ts'
+import {
+  type Finished,
+  runProgram,
+  runSymbolon,
+  startVault,
+  temporaryFolder,
+} from '../kit/running-vault.ts'
 
 describe('a data folder that was moved', () => {
   test('is not served from any more, and says what to do; the database is', async (t) => {
@@ -41,7 +47,7 @@ describe('a data folder that was moved', () => {
   test('is served from again when its mark is removed, and what was begun is refused from then on', async (t) => {
     const { folder, database, move } = await stage(t)
     await interrupt(move, database)
-    const marked = await runSymbolon(['serve', '--data-dir', folder])
+    const marked = await runProgram(['serve', '--data-dir', folder])
     assertRefused(marked, /is on its way to a PostgreSQL database: run symbolon migrate again/)
     rmSync(join(folder, 'symbolon.moved'))
     await works(folder)
@@ -91,7 +97,7 @@ describe('a database that half a vault is in', () => {
     const compared = await move()
     assertRefused(compared, /differs from the folder \(tenants\)/)
     assert.match(compared.out, /^tenants .* NOT EQUAL$/m)
-    const refused = await runSymbolon(['serve'], {
+    const refused = await runProgram(['serve'], {
       SYMBOLON_DATA_DIR: folder,
       SYMBOLON_DATABASE_URL: database,
     })
@@ -168,7 +174,7 @@ describe('symbolon migrate', () => {
       )
     }
     // Neither side is served until the other knows.
-    assertRefused(await runSymbolon(['serve', '--data-dir', folder]), /its data was moved to/)
+    assertRefused(await runProgram(['serve', '--data-dir', folder]), /its data was moved to/)
     proxy.decide = () => 'pass'
     const { status, err } = await move({ SYMBOLON_DATABASE_URL: proxy.url })
     assert.deepEqual([status, err], [0, ''])

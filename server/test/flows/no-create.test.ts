@@ -6,7 +6,7 @@ import { describe, test } from 'node:test'
 import { SqliteStore } from '../../src/adapters/sqlite/sqlite-store.ts'
 import { freshDatabase, query } from '../kit/postgres/test-database.ts'
 import { preparedVault } from '../kit/prepared-vault.ts'
-import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
+import { runProgram, runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
 
 const HINT =
   'SYMBOLON_NO_CREATE (--no-create) forbids creating one: check WHERE and the mounts, or unset ' +
@@ -48,7 +48,7 @@ describe('without a vault in the data folder', () => {
     const folder = temporaryFolder(t)
     await (await SqliteStore.open({ folder })).close()
     const variables = { SYMBOLON_DATA_DIR: folder, SYMBOLON_NO_CREATE: 'on' }
-    const { status, out, err } = await runSymbolon(['serve'], variables)
+    const { status, out, err } = await runProgram(['serve'], variables)
     assert.deepEqual([status, out], [1, ''])
     assert.match(err, /no vault was set up there; SYMBOLON_NO_CREATE/)
     assert.equal(existsSync(join(folder, 'root.key')), false)

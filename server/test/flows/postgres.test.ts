@@ -8,10 +8,11 @@ import type { JsonObject } from '../../src/base/json.ts'
 import { freshDatabase, query } from '../kit/postgres/test-database.ts'
 import { preparedVault } from '../kit/prepared-vault.ts'
 import {
+  type RunningVault,
+  runProgram,
   runSymbolon,
   startVault,
   temporaryFolder,
-  type RunningVault,
 } from '../kit/running-vault.ts'
 
 interface Pair {
@@ -191,7 +192,7 @@ test('the audit log that two servers wrote at once is one chain, with checkpoint
   const before = await contentsOf(database)
   const folder = temporaryFolder(t)
   writeFileSync(join(folder, 'root.key'), new Uint8Array(32).fill(7), { mode: 0o600 })
-  const refused = await runSymbolon(['serve'], {
+  const refused = await runProgram(['serve'], {
     SYMBOLON_DATABASE_URL: database,
     SYMBOLON_DATA_DIR: folder,
     SYMBOLON_PORT: '0',
@@ -247,7 +248,7 @@ test('a password is not repeated when the address of the database is no good', a
     'postgres://a:hunter2@h/',
     'postgres://a:hunter2@h/d?x=1',
   ]) {
-    const { status, err } = await runSymbolon(['serve'], { SYMBOLON_DATABASE_URL: url })
+    const { status, err } = await runProgram(['serve'], { SYMBOLON_DATABASE_URL: url })
     assert.equal(status, 1)
     assert.doesNotMatch(err, /hunter2/)
     assert.match(err, /^symbolon serve: .*(SYMBOLON_DATABASE_URL|address of the database)/)

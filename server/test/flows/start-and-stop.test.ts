@@ -9,7 +9,7 @@ import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { startCluster } from '../kit/postgres/cluster.ts'
 import { lacksPrograms } from '../kit/programs.ts'
-import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
+import { runProgram, runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const PROGRAM = join(ROOT, 'server/bin/symbolon.cjs')
@@ -60,7 +60,7 @@ describe('a folder that was used before', () => {
     await (await startVault(folder)).stop()
     const database = join(folder, 'symbolon.db')
     truncateSync(database, 8192)
-    const { status, err } = await runSymbolon(['serve', '--data-dir', folder])
+    const { status, err } = await runProgram(['serve', '--data-dir', folder])
     assert.equal(status, 1)
     assert.equal(err, `symbolon serve: Cannot use ${database} (database disk image is malformed)\n`)
   })
@@ -87,7 +87,7 @@ test('a service whose database has gone stops on its signal, and has said so onc
 test('a root key file without a name is refused, and not taken for the one beside the data', async (t) => {
   const folder = join(temporaryFolder(t), 'data')
   const variables = { SYMBOLON_DATA_DIR: folder, SYMBOLON_ROOT_KEY_FILE: ' ' }
-  const { status, err } = await runSymbolon(['serve'], variables)
+  const { status, err } = await runProgram(['serve'], variables)
   assert.equal(status, 1)
   assert.equal(err, "symbolon serve: SYMBOLON_ROOT_KEY_FILE is ' ', but must be a path.\n")
 })

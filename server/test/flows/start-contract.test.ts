@@ -13,14 +13,20 @@ import { SHUTDOWN_MS_MAX } from '../../src/base/limits.ts'
 import { readConfig } from '../../src/config.ts'
 import { contentOf, preparedVault } from '../kit/prepared-vault.ts'
 import { lacksIpv6 } from '../kit/programs.ts'
-import { filesIn, runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
+import {
+  filesIn,
+  runProgram,
+  runSymbolon,
+  startVault,
+  temporaryFolder,
+} from '../kit/running-vault.ts'
 
-const SERVER = fileURLToPath(new URL('../..', import.meta.url))
+const PACKAGE = fileURLToPath(new URL('../../package.json', import.meta.url))
 
 describe('symbolon init', () => {
   test('prints one JSON object with a tenant, an application and its key, and nothing else', async (t) => {
     const folder = temporaryFolder(t)
-    const { status, out, err } = await runSymbolon(['init', '--json', '--data-dir', folder])
+    const { status, out, err } = await runProgram(['init', '--json', '--data-dir', folder])
     assert.equal(status, 0, err)
     const printed = JSON.parse(out) as Record<string, string>
     assert.deepEqual(Object.keys(printed), ['tenant_id', 'application_id', 'api_key'])
@@ -30,7 +36,7 @@ describe('symbolon init', () => {
 
   test('makes the data folder where it is run, unless another is configured', async (t) => {
     const cwd = temporaryFolder(t)
-    assert.equal((await runSymbolon(['init'], {}, cwd)).status, 0)
+    assert.equal((await runProgram(['init'], {}, cwd)).status, 0)
     assert.deepEqual(readdirSync(cwd), ['data'])
   })
 
@@ -61,13 +67,7 @@ describe('symbolon init', () => {
     const folder = temporaryFolder(t)
     const vault = await startVault(folder)
     t.after(() => vault.stop())
-    const { status, out, err } = await runSymbolon([
-      'init',
-      '--data-dir',
-      folder,
-      '--name',
-      'other',
-    ])
+    const { status, out, err } = await runProgram(['init', '--data-dir', folder, '--name', 'other'])
     assert.equal(status, 1)
     assert.equal(out, '')
     assert.match(err, /^symbolon init: .*another process is using it.*\n$/)
@@ -140,9 +140,9 @@ describe('symbolon serve', { concurrency: 2 }, () => {
         "SYMBOLON_EXTRA_CA_FILE is '/dev/null', but must be a PEM file of certificates: it is no regular file.",
       ],
       [
-        ['--extra-ca-file', 'package.json'],
+        ['--extra-ca-file', PACKAGE],
         {},
-        "--extra-ca-file is 'package.json', but must be a PEM file of certificates: there is none in it.",
+        `--extra-ca-file is '${PACKAGE}', but must be a PEM file of certificates: there is none in it.`,
       ],
       [
         ['--extra-ca-file', '/no/such/file'],
@@ -161,9 +161,10 @@ describe('symbolon serve', { concurrency: 2 }, () => {
         '--data-dir takes a value, and one that begins with a dash is written --data-dir=-value.',
       ],
     ]
-    for (const [args, variables, said] of bad) {
+    for (const [n, [args, variables, said]] of bad.entries()) {
       const all = { SYMBOLON_DATA_DIR: folder, ...variables }
-      const { status, out, err } = await runSymbolon(['serve', ...args], all, SERVER)
+      const run = n < 2 ? runProgram : runSymbolon
+      const { status, out, err } = await run(['serve', ...args], all)
       assert.equal(status, 1)
       assert.equal(out, '')
       assert.equal(err, `symbolon serve: ${said}\n`)
@@ -211,9 +212,9 @@ describe('symbolon serve', { concurrency: 2 }, () => {
       { SYMBOLON_HOST: '192.0.2.1' },
       { SYMBOLON_METRICS_HOST: '127.0.0.1', SYMBOLON_METRICS_PORT: port },
     ]
-    for (const variables of cases) {
+    for (const [n, variables] of cases.entries()) {
       const all = { SYMBOLON_DATA_DIR: folder, ...variables }
-      const { status, out, err } = await runSymbolon(['serve'], all)
+      const { status, out, err } = await (n === 0 ? runProgram : runSymbolon)(['serve'], all)
       assert.deepEqual([status, out], [1, ''])
       const [, which] =
         /^symbolon serve: Cannot listen on \S+, port \d+, as (\w+) .* \(.*\)\n$/.exec(err)!
@@ -244,8 +245,8 @@ describe('symbolon serve', { concurrency: 2 }, () => {
       ],
       [['keys', 'rotate', '--data-dir', folder], `Cannot use ${database} (file is not a database)`],
     ]
-    for (const [args, said] of cases) {
-      const { status, out, err } = await runSymbolon(args)
+    for (const [n, [args, said]] of cases.entries()) {
+      const { status, out, err } = await (n === 1 ? runProgram : runSymbolon)(args)
       assert.deepEqual([status, out], [1, ''])
       assert.ok(err.endsWith(`: ${said}\n`), err)
     }
@@ -285,7 +286,7 @@ describe('symbolon serve', { concurrency: 2 }, () => {
       assert.equal(row?.count, 0, table)
     }
     db.close()
-    const init = await runSymbolon(['init', '--data-dir', folder])
+    const init = await runProgram(['init', '--data-dir', folder])
     assert.equal(init.status, 0, init.err)
   })
 
@@ -295,7 +296,7 @@ describe('symbolon serve', { concurrency: 2 }, () => {
     const other = join(temporaryFolder(t), 'root.key')
     writeFileSync(other, Buffer.alloc(32, 7), { mode: 0o600 })
     const variables = { SYMBOLON_DATA_DIR: folder, SYMBOLON_ROOT_KEY_FILE: other }
-    const { status, err } = await runSymbolon(['serve', '--port', '0'], variables)
+    const { status, err } = await runProgram(['serve', '--port', '0'], variables)
     assert.equal(status, 1)
     assert.match(err, /^symbolon serve: .*root key.*\n$/)
     assert.deepEqual(contentOf(folder), before)
@@ -386,7 +387,7 @@ describe('symbolon serve', { concurrency: 2 }, () => {
   test('is stopped by a misspelled variable, like every command, before anything is created', async (t) => {
     const cwd = temporaryFolder(t)
     for (const command of ['serve', 'init']) {
-      const { status, out, err } = await runSymbolon([command], { SYMBOLON_DATADIR: '/srv' }, cwd)
+      const { status, out, err } = await runProgram([command], { SYMBOLON_DATADIR: '/srv' }, cwd)
       assert.deepEqual([status, out], [1, ''])
       const said = 'if you mean SYMBOLON_DATA_DIR, rename it; otherwise unset it.'
       assert.equal(err, `symbolon ${command}: SYMBOLON_DATADIR is not a setting: ${said}\n`)
@@ -396,7 +397,7 @@ describe('symbolon serve', { concurrency: 2 }, () => {
 })
 
 test('symbolon without a command, or with an unknown one, says what there is and exits with 2', async () => {
-  const none = await runSymbolon([])
+  const none = await runProgram([])
   assert.equal(none.status, 2)
   assert.match(none.out, /^Usage: symbolon <command>/)
   const unknown = await runSymbolon(['tokenise'])
@@ -418,7 +419,7 @@ test('symbolon without a command, or with an unknown one, says what there is and
 })
 
 test('help says what can be set, and --help behind a command says it of that command', async () => {
-  const all = await runSymbolon(['help'])
+  const all = await runProgram(['help'])
   assert.equal(all.status, 0)
   assert.match(all.out, /^ {2}--port +The port to listen on\. \[4400\]$/m)
   for (const words of [

@@ -11,7 +11,7 @@ import pg from 'pg'
 import { holdDataFolder } from '../../src/adapters/sqlite/data-folder.ts'
 import { freshDatabase, query } from '../kit/postgres/test-database.ts'
 import { preparedVault } from '../kit/prepared-vault.ts'
-import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
+import { runProgram, startVault, temporaryFolder } from '../kit/running-vault.ts'
 
 /** A loopback address that no other process uses: ports of 127.0.0.1 change hands all the time. */
 const SYMBOLON_HOST = `127.${64 + ((process.pid >> 16) & 63)}.${(process.pid >> 8) & 255}.${process.pid & 255}`
@@ -113,7 +113,7 @@ async function assertClosedThroughout(
   message: RegExp,
 ): Promise<void> {
   const watch = watchPort()
-  const { status, err } = await runSymbolon(['serve'], { ...variables, ...LISTEN })
+  const { status, err } = await runProgram(['serve'], { ...variables, ...LISTEN })
   const outcomes = await watch.stop()
   assert.equal(status, 1)
   assert.match(err, message)

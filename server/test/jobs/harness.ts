@@ -100,7 +100,8 @@ class JobHarness {
   }
 
   async #start(): Promise<RunningVault> {
-    return await startVault(join(this.#options.folder, 'vault'), settingsFor(this.#port))
+    const settings = { SYMBOLON_REACTOR_LEVEL: 'jail', ...settingsFor(this.#port) }
+    return await startVault(join(this.#options.folder, 'vault'), settings)
   }
 
   /** Waits until the file has no job that is still to be run or delivered. */

@@ -45,6 +45,6 @@ export async function startService(
     mkdirSync(own)
     if (n > 0) copyFileSync(join(folder, '0', 'root.key'), join(own, 'root.key'))
     const where = database === null ? {} : { SYMBOLON_DATABASE_URL: database }
-    return await startVault(own, { ...where, ...variables })
+    return await startVault(own, { SYMBOLON_REACTOR_LEVEL: 'jail', ...where, ...variables })
   }
 }

@@ -5,6 +5,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
 import { bareEnvironment } from './environment.ts'
 
 const CHECKOUT = fileURLToPath(new URL('../../..', import.meta.url))
@@ -50,8 +51,11 @@ export function filesIn(folder: string): string[] {
   return entries.filter((it) => it.isFile()).map((it) => join(folder, it.name))
 }
 
-/** Runs a command to its end; `cwd` matters if no data folder is given. `checkout` as for startVault(). */
-export async function runSymbolon(
+/**
+ * Runs a command to its end as a program; `cwd` matters if no data folder is given. `checkout` as for startVault(). Takes ten
+ * times as long as runSymbolon(), so it is for what depends on the process.
+ */
+export async function runProgram(
   args: readonly string[],
   variables: Record<string, string> = {},
   cwd?: string,
@@ -61,16 +65,42 @@ export async function runSymbolon(
 }
 
 /**
+ * Runs a command to its end, all of it but the start of the program: in a thread that runs one after another. `serve` must fail,
+ * since a thread gets no signal to stop it.
+ */
+export async function runSymbolon(
+  args: readonly string[],
+  variables: Record<string, string> = {},
+): Promise<Finished> {
+  const thread = IDLE.pop() ?? new Worker(COMMAND_THREAD, { env: {} })
+  thread.ref()
+  const ended = once(thread, 'message')
+  thread.postMessage({ args, variables: { ...bareEnvironment(), ...SETTINGS, ...variables } })
+  const [finished] = (await ended) as [Finished]
+  thread.unref()
+  IDLE.push(thread)
+  return finished
+}
+
+const COMMAND_THREAD = new URL('command-thread.ts', import.meta.url)
+const IDLE: Worker[] = []
+
+/** Port 0, so that concurrent vaults never want the same port. */
+const SETTINGS = { SYMBOLON_PORT: '0' }
+
+/**
  * Starts `serve` on a free port and waits for its ready line; throws its output if it ends first. `checkout` is the folder of
  * another version, with its packages installed.
+ *
+ * Unless the variables name a level, reactors have no walls, which start slowest: startService() has the default.
  */
 export async function startVault(
   folder: string,
   variables: Record<string, string> = {},
   checkout?: string,
 ): Promise<RunningVault> {
-  const all = { SYMBOLON_DATA_DIR: folder, ...variables }
-  const child = start(['serve'], all, undefined, checkout)
+  const own = { SYMBOLON_DATA_DIR: folder, SYMBOLON_REACTOR_LEVEL: 'portable' }
+  const child = start(['serve'], { ...own, ...variables }, undefined, checkout)
   const end = finished(child)
   let printed = ''
   const { promise: ready, resolve } = Promise.withResolvers<string>()
@@ -109,8 +139,7 @@ function start(
   if ('FAKETIME_TIMESTAMP_FILE' in variables) delete inherited['FAKETIME']
   return spawn(process.execPath, [...NODE_FLAGS, program, ...args], {
     ...(cwd === undefined ? {} : { cwd }),
-    // Port 0, so that concurrent vaults never want the same port.
-    env: { ...inherited, ...NODE_VARIABLES, SYMBOLON_PORT: '0', ...variables },
+    env: { ...inherited, ...NODE_VARIABLES, ...SETTINGS, ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
 }

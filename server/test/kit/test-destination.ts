@@ -68,20 +68,32 @@ export function onRequest(
   answer: (socket: Socket, headerSection: string, body: Buffer) => void,
 ): ConnectionHandler {
   return (socket) => {
-    let bytes = Buffer.alloc(0)
+    let parts: Buffer[] = []
+    let held = 0
+    /** Nothing is complete with fewer bytes. */
+    let needed = 0
     socket.on('data', (chunk: Buffer) => {
-      bytes = Buffer.concat([bytes, chunk])
+      parts.push(chunk)
+      held += chunk.length
+      if (held < needed) return
+      let bytes = Buffer.concat(parts)
+      needed = 0
       for (;;) {
         const end = bytes.indexOf('\r\n\r\n')
-        if (end === -1) return
+        if (end === -1) break
         const headerSection = bytes.toString('latin1', 0, end)
         const length = Number(/^content-length: (\d+)$/im.exec(headerSection)?.[1] ?? 0)
         const whole = end + 4 + length
-        if (bytes.length < whole) return
+        if (bytes.length < whole) {
+          needed = whole
+          break
+        }
         const body = bytes.subarray(end + 4, whole)
         bytes = bytes.subarray(whole)
         answer(socket, headerSection, body)
       }
+      parts = [bytes]
+      held = bytes.length
     })
   }
 }

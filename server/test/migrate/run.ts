@@ -13,7 +13,7 @@ import { diceOf, type Dice } from '../../crash/dice.ts'
 import { auditCheckpointer } from '../../src/audit/checkpoint.ts'
 import { bareEnvironment } from '../kit/environment.ts'
 import { meddlingProxy, type MeddlingProxy } from '../kit/postgres/meddling-proxy.ts'
-import { runSymbolon } from '../kit/running-vault.ts'
+import { runProgram } from '../kit/running-vault.ts'
 import { behaviour } from './behaviour.ts'
 import { compareStores, type ComparedStores } from './compare-stores.ts'
 import { furnish, type Furnished } from './furnish.ts'
@@ -53,7 +53,7 @@ export async function moveInterrupted(run: MoveRun): Promise<MoveTally> {
   report(`moved in ${moveMs} ms, killed ${kills} times`)
 
   const variables = { SYMBOLON_DATA_DIR: source, SYMBOLON_DATABASE_URL: database }
-  const verified = await runSymbolon(['audit', 'verify'], variables)
+  const verified = await runProgram(['audit', 'verify'], variables)
   assert.equal(verified.status, 0, verified.out + verified.err)
   assert.match(verified.out, /^tenant \S+: intact, events 1 to (\d+), checkpoint at \1,/m)
 

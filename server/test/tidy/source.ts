@@ -18,12 +18,14 @@ export interface SourceFile {
 }
 
 /** Returns every TypeScript file of the service: its source, tests, benchmarks, build scripts and fault harnesses. */
-export function sourceFiles(): SourceFile[] {
-  return globSync('{src,test,bench,build,crash}/**/*.ts', { cwd: SERVER })
+export function sourceFiles(): readonly SourceFile[] {
+  return (read ??= globSync('{src,test,bench,build,crash}/**/*.ts', { cwd: SERVER })
     .filter((it) => !it.endsWith('.d.ts'))
     .sort()
-    .map((it) => sourceFile(it, readFileSync(path.join(SERVER, it), 'utf8')))
+    .map((it) => sourceFile(it, readFileSync(path.join(SERVER, it), 'utf8'))))
 }
+
+let read: readonly SourceFile[] | undefined
 
 /** Splits `text` into its views. */
 export function sourceFile(name: string, text: string): SourceFile {
@@ -75,53 +77,71 @@ interface SourcePiece {
  * code.
  */
 function* piecesOf(text: string): Generator<SourcePiece> {
-  let from = 0
+  /** Where the code begins that was not yielded yet. */
+  let unsaid = 0
+  let at = 0
   let before = ''
   /** For each open template: the number of open braces in the expression being read. */
   const templates: number[] = []
 
-  while (from < text.length) {
-    const rest = text.slice(from)
+  while (at < text.length) {
+    const first = text[at]!
     const inTemplate = templates.at(-1)
-    const comment = /^(?:\/\/[^\n]*|\/\*[^]*?\*\/)/.exec(rest)
-    const string = /^(?:'(?:\\[^]|[^\\'\n])*'|"(?:\\[^]|[^\\"\n])*")/.exec(rest)
-    const regex =
-      SLASH_OPENS_REGEX.test(before) && /^\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\//.exec(rest)
+    const comment = first === '/' ? lengthAt(COMMENT, text, at) : 0
+    const quoted = QUOTES.test(first)
+      ? lengthAt(STRING, text, at)
+      : first === '/' && comment === 0 && SLASH_OPENS_REGEX.test(before)
+        ? lengthAt(REGEX, text, at)
+        : 0
 
-    if (comment) {
-      yield { kind: 'comment', part: comment[0] }
-      from += comment[0].length
-    } else if (string || regex) {
-      const [whole] = (string || regex) as RegExpExecArray
-      yield { kind: 'code', part: whole[0]! }
-      yield { kind: 'quoted', part: whole.slice(1, -1) }
-      yield { kind: 'code', part: whole.at(-1)! }
-      from += whole.length
+    if (comment > 0) {
+      yield { kind: 'code', part: text.slice(unsaid, at) }
+      yield { kind: 'comment', part: text.slice(at, at + comment) }
+      unsaid = at += comment
+    } else if (quoted > 0) {
+      yield { kind: 'code', part: text.slice(unsaid, at + 1) }
+      yield { kind: 'quoted', part: text.slice(at + 1, at + quoted - 1) }
+      unsaid = at + quoted - 1
+      at += quoted
       before = '"'
-    } else if (rest[0] === '`' || (rest[0] === '}' && inTemplate === 0)) {
-      const [quoted] = /^(?:\\[^]|\$(?!\{)|[^\\`$])*/.exec(rest.slice(1))!
-      const end = rest.slice(1 + quoted.length).startsWith('${') ? '${' : '`'
-      yield { kind: 'code', part: rest[0] }
-      yield { kind: 'quoted', part: quoted }
-      yield { kind: 'code', part: rest.slice(1 + quoted.length, 1 + quoted.length + end.length) }
-      from += 1 + quoted.length + end.length
-      if (rest[0] === '`' && end === '${') templates.push(0)
-      if (rest[0] === '}' && end === '`') templates.pop()
+    } else if (first === '`' || (first === '}' && inTemplate === 0)) {
+      const length = lengthAt(IN_TEMPLATE, text, at + 1)
+      yield { kind: 'code', part: text.slice(unsaid, at + 1) }
+      yield { kind: 'quoted', part: text.slice(at + 1, at + 1 + length) }
+      unsaid = at + 1 + length
+      const end = text.startsWith('${', unsaid) ? '${' : '`'
+      at = unsaid + end.length
+      if (first === '`' && end === '${') templates.push(0)
+      if (first === '}' && end === '`') templates.pop()
       before = end === '`' ? '"' : '{'
     } else {
-      const [part] = /^(?:[\w$]+|\s+|[^])/.exec(rest)!
+      const part = text.slice(at, at + lengthAt(WORD, text, at))
       if (inTemplate !== undefined && part === '{') templates.push(templates.pop()! + 1)
       if (inTemplate !== undefined && part === '}') templates.push(templates.pop()! - 1)
-      yield { kind: 'code', part }
-      from += part.length
+      at += part.length
       if (part.trim() !== '') before = part
     }
   }
+  yield { kind: 'code', part: text.slice(unsaid) }
+}
+
+const QUOTES = /['"]/
+const COMMENT = /\/\/[^\n]*|\/\*[^]*?\*\//y
+const STRING = /'(?:\\[^]|[^\\'\n])*'|"(?:\\[^]|[^\\"\n])*"/y
+const REGEX = /\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\//y
+const IN_TEMPLATE = /(?:\\[^]|\$(?!\{)|[^\\`$])*/y
+const WORD = /[\w$]+|\s+|[^]/y
+
+/** Returns the length of what the sticky `pattern` matches at a position; 0 if it matches nothing there. */
+function lengthAt(pattern: RegExp, text: string, position: number): number {
+  pattern.lastIndex = position
+  return pattern.test(text) ? pattern.lastIndex - position : 0
 }
 
 const SLASH_OPENS_REGEX =
   /^(?:|[(,=:[!&|?{};+\-*%<>~^]|return|typeof|case|in|of|yield|await|throw)$/
 
 function blank(part: string): string {
-  return part.replaceAll(/[^\n]/g, ' ')
+  if (!part.includes('\n')) return ' '.repeat(part.length)
+  return part.replaceAll(/[^\n]+/g, (it) => ' '.repeat(it.length))
 }

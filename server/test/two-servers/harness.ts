@@ -161,7 +161,8 @@ class TwoServersHarness {
   }
 
   async #start(n: number): Promise<RunningVault> {
-    return await startVault(this.#folder(n), this.#variables)
+    const settings = { SYMBOLON_REACTOR_LEVEL: 'jail', ...this.#variables }
+    return await startVault(this.#folder(n), settings)
   }
 
   #folder(n: number): string {

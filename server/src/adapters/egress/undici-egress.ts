@@ -67,7 +67,8 @@ import { isAllowedDestination, endpointOf, type EgressEndpoint } from './egress-
 import type { Pool, PoolHistory } from './pool.ts'
 import { ReuseHistory } from './reuse-history.ts'
 import { Timekeeper } from './timekeeper.ts'
-import { createTrust } from './trust.ts'
+import { trustOf } from './trust.ts'
+
 import { TunnelLimits } from './tunnel-limits.ts'
 import { dialTunnel, tunnelUrl } from './tunnel.ts'
 import { UndiciCall } from './undici-call.ts'
@@ -103,7 +104,7 @@ export class UndiciEgress implements Egress {
     this.#rule = new DestinationRule(allow, addressesOfThisMachine)
     this.#names = new Names(resolve, () => this.#timekeeper.now())
     this.#dialling = {
-      trust: () => (this.#trust ??= createTrust(extraAuthorities)),
+      trust: () => (this.#trust ??= trustOf(extraAuthorities)),
       permits: (endpoint, address) => this.#rule.permits(endpoint, address),
     }
   }

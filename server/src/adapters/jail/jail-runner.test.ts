@@ -41,6 +41,12 @@ const runner = await JailRunner.open({ ...SETTINGS, output: (_, text) => heard.p
 const unchecked = await JailRunner.open({ ...SETTINGS, level: 'portable', checks: false })
 after(() => Promise.all([runner.close(), unchecked.close()]))
 
+/** Each test uses another reactor, so that none gets a process of another test. */
+let runs = 0
+
+/** Two tests run it as often as a tenant may at once, and so share its processes. */
+const SLOW = runOf('module.exports = () => new Promise((resolve) => setTimeout(resolve, 50, 1))')
+
 describe('JailRunner.run()', () => {
   test('hands the code its args and configuration and returns what it returns', async () => {
     const outcome = await runner.run({
@@ -121,10 +127,8 @@ describe('JailRunner.run()', () => {
   test('runs as many of a tenant as it may, and the others after them', async (t) => {
     // Timers are frozen: starting this many processes may take longer than the queue's timeout.
     t.mock.timers.enable({ apis: ['setTimeout'] })
-    const slow = Array.from({ length: REACTOR_TENANT_RUNS_MAX + 2 }, () => {
-      return runOf('module.exports = () => new Promise((resolve) => setTimeout(resolve, 50, 1))')
-    })
-    const outcomes = await Promise.all(slow.map((it) => runner.run(it)))
+    const slow = Array.from({ length: REACTOR_TENANT_RUNS_MAX + 2 }, () => runner.run(SLOW))
+    const outcomes = await Promise.all(slow)
     assert.deepEqual(
       outcomes.map(resultOf),
       slow.map(() => 1),
@@ -133,20 +137,19 @@ describe('JailRunner.run()', () => {
 
   test('begins a run that waited only if it is admitted then, and the ones after it all the same', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
-    const code = 'module.exports = () => new Promise((resolve) => setTimeout(resolve, 50, 1))'
     const order: string[] = []
     const first = Array.from({ length: REACTOR_TENANT_RUNS_MAX }, async () => {
-      await runner.run(runOf(code))
+      await runner.run(SLOW)
       order.push('ran')
     })
     const refused = assert.rejects(
-      runner.run(runOf(code), async () => {
+      runner.run(SLOW, async () => {
         order.push('asked')
         throw new Error('No longer')
       }),
       { message: 'No longer' },
     )
-    const last = runner.run(runOf(code), async () => {
+    const last = runner.run(SLOW, async () => {
       order.push('asked')
     })
     await Promise.all([...first, refused])
@@ -399,9 +402,6 @@ function stateOf(pid: number): string | null {
 async function pause(): Promise<void> {
   await new Promise((resolve) => void setTimeout(resolve, 5))
 }
-
-/** Each test uses another reactor, so that none gets a process of another test. */
-let runs = 0
 
 function runOf(code: string): SandboxRun {
   return {

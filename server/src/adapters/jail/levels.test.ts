@@ -13,6 +13,33 @@ import { NO_WAY } from './no-way.ts'
 const TIMEOUT_MS = 600_000
 const LOOK_MS = 5
 
+const ASKED = `
+  const os = require('os'), dns = require('dns')
+  const tried = (name) => { try { return typeof require(name) } catch (error) { return error.code } }
+  const told = (it) => it.then(() => 'sent', (error) => error.cause?.message ?? error.message)
+  const answers = {
+    packages: () => ['lodash', 'axios', 'pdf-lib', 'undici', 'fastify', 'yup', 'fs', 'child_process'].map(tried),
+    machine: () => ({
+      memory: Object.values(process.memoryUsage()).concat(process.memoryUsage.rss()).every((it) => it > 0),
+      times: [process.cpuUsage().user, process.hrtime()[0], process.uptime(), process.resourceUsage().maxRSS].every((it) => it > 0),
+      cpus: os.cpus().length > 0 && os.cpus()[0].times.user >= 0,
+      user: typeof os.userInfo().username, interfaces: typeof os.networkInterfaces(),
+      priority: typeof os.getPriority(), umask: process.umask() <= 0o777, cwd: process.cwd(),
+    }),
+    names: async () => [
+      await new Promise((resolve) => dns.lookup('a.test', (error) => resolve(error.message))),
+      await dns.promises.resolve4('a.test').catch((error) => error.message),
+    ],
+    destinations: () => Promise.all([
+      told(fetch('https://destination.test')),
+      told(require('axios').get('http://127.0.0.1:1')),
+    ]),
+  }
+  module.exports = ({ args }) => answers[args]()`
+
+/** Each test uses another reactor. */
+let runs = 0
+
 for (const level of REACTOR_LEVELS) {
   const skip = level === 'hardened' && noBubblewrap()
   describe(`a guest at the level ${level}`, { skip }, () => {
@@ -44,13 +71,16 @@ for (const level of REACTOR_LEVELS) {
       assert.ok(took.at(-1)!.ms > 0 && took.at(-1)!.privateBytes > 1e6)
     })
 
+    /** One reactor with a function for each of the tests below that only ask. */
+    const asked = runOf(ASKED)
+    const answer = (name: string): Promise<unknown> =>
+      resultOf({ ...asked, args: new Sensitive(JSON.stringify(name)) })
+
     test('may require what comes along, what the operator adds, and nothing else', async () => {
       assert.deepEqual(runner.missing, ['yup'])
-      const code = `const tried = (name) => { try { return typeof require(name) } catch (error) { return error.code } }
-        module.exports = () => ['lodash', 'axios', 'pdf-lib', 'undici', 'fastify', 'yup', 'fs', 'child_process'].map(tried)`
       const found = ['function', 'function', 'object', 'object']
       const none = Array<string>(4).fill('MODULE_NOT_FOUND')
-      assert.deepEqual(await resultOf(runOf(code)), [...found, ...none])
+      assert.deepEqual(await answer('packages'), [...found, ...none])
     })
 
     test('does not run between its runs, and goes on at the next', async () => {
@@ -82,15 +112,7 @@ for (const level of REACTOR_LEVELS) {
     })
 
     test('answers questions of code about its process and machine', async () => {
-      const code = `const os = require('os')
-        module.exports = () => ({
-          memory: Object.values(process.memoryUsage()).concat(process.memoryUsage.rss()).every((it) => it > 0),
-          times: [process.cpuUsage().user, process.hrtime()[0], process.uptime(), process.resourceUsage().maxRSS].every((it) => it > 0),
-          cpus: os.cpus().length > 0 && os.cpus()[0].times.user >= 0,
-          user: typeof os.userInfo().username, interfaces: typeof os.networkInterfaces(),
-          priority: typeof os.getPriority(), umask: process.umask() <= 0o777, cwd: process.cwd(),
-        })`
-      assert.deepEqual(await resultOf(runOf(code)), {
+      assert.deepEqual(await answer('machine'), {
         memory: true,
         times: true,
         cpus: true,
@@ -103,23 +125,13 @@ for (const level of REACTOR_LEVELS) {
     })
 
     test('refuses to look up names, and says why', async () => {
-      const code = `const dns = require('dns')
-        module.exports = async () => [
-          await new Promise((resolve) => dns.lookup('a.test', (error) => resolve(error.message))),
-          await dns.promises.resolve4('a.test').catch((error) => error.message),
-        ]`
       const reason = 'Reactors cannot look up addresses: connect to the host by its name: a.test'
-      assert.deepEqual(await resultOf(runOf(code)), [reason, reason])
+      assert.deepEqual(await answer('names'), [reason, reason])
     })
 
     test('finds no destination but by the egress gateway', async () => {
-      const code = `const told = (it) => it.then(() => 'sent', (error) => error.cause?.message ?? error.message)
-        module.exports = () => Promise.all([
-          told(fetch('https://destination.test')),
-          told(require('axios').get('http://127.0.0.1:1')),
-        ])`
       const refused = 'Refused by the rule on unlisted'
-      assert.deepEqual(await resultOf(runOf(code)), [refused, refused])
+      assert.deepEqual(await answer('destinations'), [refused, refused])
     })
 
     if (level !== 'jail') return
@@ -174,9 +186,6 @@ test('JailRunner.open() says what is missing where there is no bubblewrap, and r
   await assert.rejects(runner.run(runOf('module.exports = () => 1')), { name: 'RunnerUnavailable' })
   await runner.close()
 })
-
-/** Each test uses another reactor. */
-let runs = 0
 
 function runOf(code: string, args = '{}'): SandboxRun {
   return {

@@ -1,13 +1,15 @@
-/** Runs an attack without walls, then the code that looks for its traces. Prints the results. */
+/** Runs attacks without walls, one after another, from a list on the standard input. Prints each result as a line. */
+import { readFileSync, writeSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { compileFunction, constants } from 'node:vm'
 
-const [code = '', args = '{}', next = ''] = process.argv.slice(2)
+const args = process.argv[2]!
 const require = createRequire(import.meta.url)
 
-let result = await run(code)
-if (next !== '') result = await run(next)
-process.stdout.write(`${JSON.stringify({ result })}\n`)
+for (const code of JSON.parse(readFileSync(0, 'utf8')) as string[]) {
+  const result: unknown = await run(code).catch(() => null)
+  writeSync(1, `${JSON.stringify({ result })}\n`)
+}
 process.exit()
 
 async function run(body: string): Promise<unknown> {

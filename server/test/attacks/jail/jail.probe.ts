@@ -26,7 +26,9 @@ export interface JailProbeOutcome {
 
 const BARE = fileURLToPath(new URL('bare.probe.ts', import.meta.url))
 const ATTACKS = [...JAVASCRIPT_ATTACKS, ...NATIVE_ATTACKS]
-const ENDLESS_MS = 1_000
+/** Attacks that leave their process as it was. */
+const TOGETHER = ATTACKS.filter((it) => !(it.apart ?? it.endless ?? it.seen ?? it.next))
+const ENDLESS_MS = 300
 /** Timeout for steps that must succeed, however slow the machine is. */
 const PATIENCE_MS = 600_000
 
@@ -44,9 +46,14 @@ const runner = await JailRunner.open({
   checks: false,
   wallsTestMsMax: PATIENCE_MS,
 })
-const [jailed, bare] = await Promise.all([behindWalls(), IN_THE_OPEN === '' ? {} : inTheOpen()])
+const [jailed, open] = await Promise.all([behindWalls(), IN_THE_OPEN === '' ? {} : inTheOpen()])
 const last = resultOf(await runner.run(runOf('last', 'return "healthy"', PATIENCE_MS)))
-const outcome: JailProbeOutcome = { flaw: runner.flaw, bare, jailed, healthy: last === 'healthy' }
+const outcome: JailProbeOutcome = {
+  flaw: runner.flaw,
+  bare: open,
+  jailed,
+  healthy: last === 'healthy',
+}
 process.stdout.write(JSON.stringify(outcome))
 await runner.close()
 inside.close()
@@ -55,8 +62,7 @@ process.exit()
 
 /** Runs attacks that do not disturb others one after another in one process, which must survive to report; others run alone. */
 async function behindWalls(): Promise<Record<string, boolean>> {
-  const together = ATTACKS.filter((it) => !(it.apart ?? it.endless ?? it.seen ?? it.next))
-  const bodies = together.map(({ name, code }) => [name, code])
+  const bodies = TOGETHER.map(({ name, code }) => [name, code])
   const all = `const AsyncFunction = (async () => {}).constructor, done = {}
     for (const [name, body] of ${JSON.stringify(bodies)}) {
       done[name] = await AsyncFunction('args', 'require', body)(args, require).then(Boolean, () => false)
@@ -68,9 +74,21 @@ async function behindWalls(): Promise<Record<string, boolean>> {
   return done
 }
 
+/**
+ * Runs attacks without walls: those that do not disturb others in few processes, and again alone where they did not succeed,
+ * since an earlier one may be why.
+ */
 async function inTheOpen(): Promise<Record<string, boolean>> {
   const done: Record<string, boolean> = {}
-  for (const it of ATTACKS) done[it.name] = await outside.seen(it, withoutWalls)
+  for (let left = TOGETHER; left.length > 0;) {
+    const results = await bareResults(left.map((it) => it.code))
+    for (const [n, result] of results.entries()) done[left[n]!.name] = Boolean(result)
+    // The last of them may have ended the process or replaced its program.
+    left = left.slice(Math.max(1, results.length))
+  }
+  for (const it of ATTACKS) {
+    if (done[it.name] !== true) done[it.name] = await outside.seen(it, withoutWalls)
+  }
   return done
 }
 
@@ -105,19 +123,37 @@ function resultOf(ended: Awaited<ReturnType<typeof runner.run>>): unknown {
 
 /** Whatever takes longer than it may has done what it wanted, if it wanted that. */
 async function withoutWalls({ code, next, endless }: Attack): Promise<unknown> {
-  const args = JSON.stringify(outside.surroundings())
-  const child = spawn(process.execPath, [BARE, code, args, next ?? ''], {
-    stdio: ['ignore', 'pipe', 'ignore'],
-    timeout: endless === true ? ENDLESS_MS : PATIENCE_MS,
-    killSignal: 'SIGKILL',
-  })
-  let said = ''
-  child.stdout.on('data', (it) => (said += it))
-  const [, signal] = await once(child, 'close')
+  const { said, signal } = await bare([code, ...(next === undefined ? [] : [next])], endless)
   if (endless === true) return signal === 'SIGKILL'
   try {
     return JSON.parse(said.trim().split('\n').at(-1)!).result
   } catch {
     return null
   }
+}
+
+/** Runs attacks in one process; returns their results, of as many as it could run. */
+async function bareResults(codes: readonly string[]): Promise<unknown[]> {
+  const { said } = await bare(codes)
+  return said.split('\n').flatMap((it) => {
+    try {
+      return [JSON.parse(it).result]
+    } catch {
+      return []
+    }
+  })
+}
+
+async function bare(codes: readonly string[], endless = false) {
+  const args = JSON.stringify(outside.surroundings())
+  const child = spawn(process.execPath, [BARE, args], {
+    stdio: ['pipe', 'pipe', 'ignore'],
+    timeout: endless ? ENDLESS_MS : PATIENCE_MS,
+    killSignal: 'SIGKILL',
+  })
+  child.stdin.on('error', () => {}).end(JSON.stringify(codes))
+  let said = ''
+  child.stdout.on('data', (it) => (said += it))
+  const [, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null]
+  return { said, signal }
 }

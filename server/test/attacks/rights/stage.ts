@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, request, type ClientRequest, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Json, JsonObject } from '../../../src/base/json.ts'
-import { runSymbolon, startVault } from '../../kit/running-vault.ts'
+import { runProgram, startVault } from '../../kit/running-vault.ts'
 
 export interface AttackReply {
   readonly status: number
@@ -59,11 +59,12 @@ export async function startAttacked(
   const destination = await openDestination()
   const where = { SYMBOLON_DATA_DIR: folder, SYMBOLON_EGRESS_ALLOW: destination.allow }
   const otherTenant = 'already taken'
-  const init = (name: string) => runSymbolon(['init', '--name', name], where, undefined, checkout)
+  const init = (name: string) => runProgram(['init', '--name', name], where, undefined, checkout)
   const made = await init('attacked')
   await init(otherTenant)
   const managementKey = /^api_key\s+(\S+)$/m.exec(made.out)![1]!
-  const vault = await startVault(folder, where, checkout)
+  const variables = { SYMBOLON_REACTOR_LEVEL: 'jail', ...where }
+  const vault = await startVault(folder, variables, checkout)
   return {
     on: await prepareAttack(vault.url, { managementKey, otherTenant, destination }),
     stop: async () => {
