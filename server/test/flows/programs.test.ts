@@ -28,8 +28,14 @@ test('every command runs as a program', async (t) => {
     [
       'restore',
       () => [
-        ...['--from', at('backup'), '--identity', at('backup.key'), '--data-dir', at('restored')],
-        ...['--root-key-file', at('vault/root.key')],
+        '--from',
+        at('backup'),
+        '--identity',
+        at('backup.key'),
+        '--data-dir',
+        at('restored'),
+        '--root-key-file',
+        at('vault/root.key'),
       ],
       0,
       /restored/i,
