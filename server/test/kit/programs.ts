@@ -4,7 +4,7 @@ import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 
 /** Programs that tests need and a machine may lack, with their Debian packages. */
-const PACKAGES = {
+export const PACKAGES = {
   bwrap: 'bubblewrap',
   curl: 'curl',
   faketime: 'faketime',
