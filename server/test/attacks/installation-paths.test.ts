@@ -55,7 +55,7 @@ function inRuns(expressions: readonly string[], setUp = ''): string {
       let it
       try { it = await expressions[n]() }
       catch (error) { it = [error.message, error.stack, error.path, error.requireStack, { ...error }] }
-      console.log(it)
+      console.log(typeof it === 'string' ? it.replaceAll('\\n', ' ') : it)
       return { raw: it }
     }`
 }
