@@ -7,6 +7,13 @@ export const MiB = 1024 * KiB
 export const BODY_BYTES_MAX = 5 * MiB
 
 /**
+ * The body of a request with a public key, unless the tenant's settings say otherwise, and the least that they may say. Ours:
+ * decision 0086.
+ */
+export const PUBLIC_BODY_BYTES_MAX = 256 * KiB
+export const PUBLIC_BODY_BYTES_MAX_MIN = 1 * KiB
+
+/**
  * Memory quota of one tenant's requests for bodies, as much again for answers that are not taken yet, and for results made from
  * tokens for destinations. Small ones are not counted. Ours: decisions 0057 and 0059.
  */

@@ -106,6 +106,11 @@ export const REFUSALS = {
     detail: 'A request with this idempotency key is still in progress.',
   },
   body_too_large: { status: 413, detail: 'The body is larger than 5 MiB.' },
+  public_body_too_large: {
+    status: 413,
+    detail:
+      'The body is larger than this tenant allows with a public key: split it, use a session or a private key, or raise the setting `public_body_bytes_max`.',
+  },
   content_type_unsupported: {
     status: 415,
     detail:

@@ -85,7 +85,7 @@ const OF_HEADER_SECTIONS = [
 const SHARED: Readonly<Record<number, readonly RefusalCode[]>> = {
   401: ['key_missing', 'key_unknown'],
   408: ['request_timeout'],
-  413: ['body_too_large'],
+  413: ['body_too_large', 'public_body_too_large'],
   415: ['content_type_unsupported'],
   417: ['expectation_unmet'],
   431: ['headers_too_large'],
