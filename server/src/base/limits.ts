@@ -306,6 +306,16 @@ export const TRANSACTION_LIFETIME_MS_MAX = 24 * 60 * 60 * 1000
 /** How long after its end a transaction is remembered, to say how it ended. Ours. */
 export const TRANSACTION_KEPT_MS = 24 * 60 * 60 * 1000
 
+/**
+ * Open transactions of one application, unless configured otherwise; and of a public one, for callers that no private one has
+ * authorized. Ours: decision 0087.
+ */
+export const TRANSACTIONS_OPEN_MAX = 1_000
+export const PUBLIC_TRANSACTIONS_OPEN_MAX = 100
+
+/** When to try again to open one. Ours. */
+export const TRANSACTIONS_RETRY_MS = 10_000
+
 /** Tokens that one transaction may update and delete; created ones are not counted. Ours. */
 export const PENDING_MAX = 1_000
 

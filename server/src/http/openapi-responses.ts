@@ -140,7 +140,7 @@ function answer(
 function refusal(status: number, codes: readonly RefusalCode[], schema: JsonObject): JsonObject {
   const words = codes.map((it) => `\`${it}\``).join(', ')
   const names: HeaderName[] = ['cacheControl']
-  if (status === 503) names.push('retryAfter')
+  if (status === 503 || status === 429) names.push('retryAfter')
   if (status === 405) names.push('allow')
   const fault = 'A fault of the service, without a code'
   const cases = status === 500 ? [fault, words].filter((it) => it !== '').join('; or ') : words

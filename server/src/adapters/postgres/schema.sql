@@ -1,4 +1,4 @@
--- Version 8
+-- Version 9
 
 CREATE TABLE answers (
   tenant uuid NOT NULL,
@@ -303,4 +303,5 @@ CREATE TABLE transactions (
   PRIMARY KEY (tenant, id)
 );
 CREATE INDEX transactions_by_expiry ON transactions USING btree (state, expires_at);
+CREATE INDEX transactions_open ON transactions USING btree (tenant, created_by, expires_at) WHERE (state = 'open'::text);
 CREATE INDEX transactions_unswept ON transactions USING btree (tenant, id) WHERE unswept;

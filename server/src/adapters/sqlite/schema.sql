@@ -1,4 +1,4 @@
--- Version 15
+-- Version 16
 
 CREATE TABLE installation (
   one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -406,3 +406,5 @@ CREATE TABLE tenant_keys (
   created_at INTEGER NOT NULL,
   PRIMARY KEY (tenant, purpose, version)
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX transactions_open ON transactions (tenant, created_by, expires_at) WHERE state = 'open';
