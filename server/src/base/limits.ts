@@ -587,6 +587,9 @@ export const CALLBACK_CLAIM_MS = 60 * 1000
 /** How much of that must be left to begin sending: the look-up, the answer and its recording all take time. Ours. */
 export const CALLBACK_SENDING_MS = 30 * 1000
 
+/** How long the rest of a receiver's answer may take once its header section has decided the outcome. Ours: decision 0088. */
+export const CALLBACK_ANSWER_MS_MAX = 1_000
+
 /** Bytes read of a receiver's answer before the connection is dropped. Ours. */
 export const CALLBACK_ANSWER_BYTES_MAX = 64 * KiB
 
