@@ -37,6 +37,7 @@ import {
   CALLBACK_PAUSE_MS,
   TOKENIZE_TOKENS_MAX,
   TRANSACTION_LIFETIME_MS,
+  TRANSACTIONS_OPEN_MAX,
 } from '../src/base/limits.ts'
 import { permissionsOf } from '../src/access/permissions.ts'
 import { idOf } from '../src/base/id.ts'
@@ -133,7 +134,11 @@ function appOf(world: World) {
     publicAddress: { url: null, trustedProxies: [] },
     callbackRetryBaseMs: CALLBACK_PAUSE_MS,
     tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
-    transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
+    transactions: {
+      lifetimeMs: TRANSACTION_LIFETIME_MS,
+      openMax: TRANSACTIONS_OPEN_MAX,
+      publicOpenMax: TRANSACTIONS_OPEN_MAX,
+    },
     proxy: { timeoutMs: 25_000 },
     reactors: {
       configurationRequired: true,

@@ -23,6 +23,7 @@ import {
   CALLBACK_PAUSE_MS,
   TOKENIZE_TOKENS_MAX,
   TRANSACTION_LIFETIME_MS,
+  TRANSACTIONS_OPEN_MAX,
 } from '../src/base/limits.ts'
 import { Sweeper } from '../src/cli/sweeper.ts'
 import type { WorldRandom } from '../src/ports/random.ts'
@@ -78,7 +79,11 @@ async function serve(options: CrashServerOptions): Promise<void> {
     publicAddress: { url: null, trustedProxies: [] },
     callbackRetryBaseMs: CALLBACK_PAUSE_MS,
     tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
-    transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
+    transactions: {
+      lifetimeMs: TRANSACTION_LIFETIME_MS,
+      openMax: TRANSACTIONS_OPEN_MAX,
+      publicOpenMax: TRANSACTIONS_OPEN_MAX,
+    },
     proxy: { timeoutMs: 25_000 },
     reactors: { configurationRequired: true, responseHeaders: { allowed: [], origin: null } },
   })

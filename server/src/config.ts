@@ -16,8 +16,10 @@ import { listOf, oneOf, onOrOff, parseOrigin, wholeFrom } from './base/setting-v
 import {
   CALLBACK_PAUSE_MS,
   TOKENIZE_TOKENS_MAX,
+  PUBLIC_TRANSACTIONS_OPEN_MAX,
   TRANSACTION_LIFETIME_MS,
   TRANSACTION_LIFETIME_MS_MAX,
+  TRANSACTIONS_OPEN_MAX,
 } from './base/limits.ts'
 import { REACTOR_LEVELS, type ReactorLevel } from './ports/reactor-runner.ts'
 
@@ -41,6 +43,8 @@ export interface Config {
   readonly tokenPrivacy: boolean
   readonly proxyTimeoutMs: number
   readonly transactionLifetimeS: number
+  readonly transactionsOpenMax: number
+  readonly publicTransactionsOpenMax: number
   readonly callbackRetryBaseMs: number
   readonly reactorLevel: ReactorLevel
   readonly reactorPackages: readonly string[]
@@ -230,6 +234,21 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     accepts: 'a whole number of seconds from 1 to 86400',
     about: 'How long a transaction stays open.',
     parse: wholeFrom(1, TRANSACTION_LIFETIME_MS_MAX / 1000),
+  },
+  transactionsOpenMax: {
+    variable: 'SYMBOLON_TRANSACTIONS_OPEN_MAX',
+    default: String(TRANSACTIONS_OPEN_MAX),
+    accepts: 'a whole number from 1 to 100000',
+    about: 'How many transactions an application may have open; another is 429.',
+    parse: wholeFrom(1, 100_000),
+  },
+  publicTransactionsOpenMax: {
+    variable: 'SYMBOLON_PUBLIC_TRANSACTIONS_OPEN_MAX',
+    default: String(PUBLIC_TRANSACTIONS_OPEN_MAX),
+    accepts: 'a whole number from 1 to 100000',
+    about:
+      'How many a public application may have open, except for sessions that a private application authorized; at most as many as the setting above allows.',
+    parse: wholeFrom(1, 100_000),
   },
   callbackRetryBaseMs: {
     variable: 'SYMBOLON_CALLBACK_RETRY_BASE_MS',

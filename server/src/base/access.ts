@@ -3,6 +3,7 @@
  *
  * Source: interface.md, Authentication; the catalogue of permissions is docs/interface.md, Access.
  */
+import { PUBLIC_BODY_BYTES_MAX } from './limits.ts'
 
 export const APPLICATION_TYPES = ['private', 'public', 'management'] as const
 export type ApplicationType = (typeof APPLICATION_TYPES)[number]
@@ -132,6 +133,8 @@ export interface TenantSettings {
   readonly deduplicatePublic: boolean
   /** Whether private applications may find duplicates that they may not read. */
   readonly deduplicateUnreadable: boolean
+  /** How large the bodies of public applications may be. */
+  readonly publicBodyBytesMax: number
 }
 
 /** Of a new tenant; a setting that is newer than a stored tenant has this value for it. */
@@ -140,6 +143,7 @@ export const DEFAULT_TENANT_SETTINGS: TenantSettings = {
   deduplicateTokens: false,
   deduplicatePublic: false,
   deduplicateUnreadable: true,
+  publicBodyBytesMax: PUBLIC_BODY_BYTES_MAX,
 }
 
 /** The result of one authorization check, kept for the audit log. It names containers and rules, never data. */

@@ -7,6 +7,13 @@ export const MiB = 1024 * KiB
 export const BODY_BYTES_MAX = 5 * MiB
 
 /**
+ * The body of a request with a public key, unless the tenant's settings say otherwise, and the least that they may say. Ours:
+ * decision 0086.
+ */
+export const PUBLIC_BODY_BYTES_MAX = 256 * KiB
+export const PUBLIC_BODY_BYTES_MAX_MIN = 1 * KiB
+
+/**
  * Memory quota of one tenant's requests for bodies, as much again for answers that are not taken yet, and for results made from
  * tokens for destinations. Small ones are not counted. Ours: decisions 0057 and 0059.
  */
@@ -305,6 +312,16 @@ export const TRANSACTION_LIFETIME_MS_MAX = 24 * 60 * 60 * 1000
 /** How long after its end a transaction is remembered, to say how it ended. Ours. */
 export const TRANSACTION_KEPT_MS = 24 * 60 * 60 * 1000
 
+/**
+ * Open transactions of one application, unless configured otherwise; and of a public one, for callers that no private one has
+ * authorized. Ours: decision 0087.
+ */
+export const TRANSACTIONS_OPEN_MAX = 1_000
+export const PUBLIC_TRANSACTIONS_OPEN_MAX = 100
+
+/** When to try again to open one. Ours. */
+export const TRANSACTIONS_RETRY_MS = 10_000
+
 /** Tokens that one transaction may update and delete; created ones are not counted. Ours. */
 export const PENDING_MAX = 1_000
 
@@ -575,6 +592,9 @@ export const CALLBACK_CLAIM_MS = 60 * 1000
 
 /** How much of that must be left to begin sending: the look-up, the answer and its recording all take time. Ours. */
 export const CALLBACK_SENDING_MS = 30 * 1000
+
+/** How long the rest of a receiver's answer may take once its header section has decided the outcome. Ours: decision 0088. */
+export const CALLBACK_ANSWER_MS_MAX = 1_000
 
 /** Bytes read of a receiver's answer before the connection is dropped. Ours. */
 export const CALLBACK_ANSWER_BYTES_MAX = 64 * KiB

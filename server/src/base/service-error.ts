@@ -1,4 +1,4 @@
-import { REACTOR_WAIT_MS_MAX } from './limits.ts'
+import { REACTOR_WAIT_MS_MAX, TRANSACTIONS_RETRY_MS } from './limits.ts'
 
 /**
  * The refusals of this service: expected errors that the caller can act on.
@@ -106,6 +106,11 @@ export const REFUSALS = {
     detail: 'A request with this idempotency key is still in progress.',
   },
   body_too_large: { status: 413, detail: 'The body is larger than 5 MiB.' },
+  public_body_too_large: {
+    status: 413,
+    detail:
+      'The body is larger than this tenant allows with a public key: split it, use a session or a private key, or raise the setting `public_body_bytes_max`.',
+  },
   content_type_unsupported: {
     status: 415,
     detail:
@@ -128,6 +133,11 @@ export const REFUSALS = {
     detail: 'The code does not compile, or exports no function.',
   },
   jobs_full: { status: 429, detail: 'Too many invocations are waiting to run or to be delivered.' },
+  transactions_open_max: {
+    status: 429,
+    detail: 'The application has too many open transactions: commit some, or roll them back.',
+    retryAfterS: TRANSACTIONS_RETRY_MS / 1000,
+  },
   headers_too_large: { status: 431, detail: 'There are too many headers, or they are too large.' },
   reactor_error: { status: 500, detail: 'Reactor Runtime Error' },
   reactor_interrupted: { status: 500, detail: 'Reactor Runtime Error' },
@@ -185,7 +195,7 @@ export interface Refusal {
   readonly detail: string
   /** Replaces `detail` for a request that changes nothing. */
   readonly detailOfReads?: string
-  /** When to retry. Only with a 503; by default after a second. */
+  /** When to retry. Only with a 429 or 503; by default after a second. */
   readonly retryAfterS?: number
   /** With a 5xx: the caller asked for too much, and the operator has nothing to fix. */
   readonly ofCaller?: true

@@ -80,7 +80,11 @@ export const serve: RunCommand = async ({ flags, out }) => {
       publicAddress: { url: config.publicUrl, trustedProxies: config.trustedProxies },
       callbackRetryBaseMs: config.callbackRetryBaseMs,
       tokens: { tokensMax: config.tokenizeTokensMax, privacyShown: config.tokenPrivacy },
-      transactions: { lifetimeMs: config.transactionLifetimeS * 1000 },
+      transactions: {
+        lifetimeMs: config.transactionLifetimeS * 1000,
+        openMax: config.transactionsOpenMax,
+        publicOpenMax: config.publicTransactionsOpenMax,
+      },
       proxy: { timeoutMs: config.proxyTimeoutMs },
       reactors: {
         configurationRequired: config.reactorConfiguration === 'required',

@@ -60,6 +60,7 @@ function ofRequest(endpoint: Endpoint): RefusalCode[] {
     // An id that cannot be decoded, or is longer than any, matches no path.
     ...(path.includes(':') ? (['route_not_found'] as const) : []),
     ...(body === undefined ? [] : OF_BODIES),
+    ...(body === undefined || permission === 'public' ? [] : (['public_body_too_large'] as const)),
     ...(body === undefined || body.optional === true ? [] : (['body_missing'] as const)),
     ...(query === undefined ? [] : (['query_invalid'] as const)),
     ...(idempotent ? (['idempotency_in_flight', 'value_unreadable'] as const) : []),

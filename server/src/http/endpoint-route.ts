@@ -63,7 +63,7 @@ export function addEndpoint(
         const bytes =
           bodySpec === undefined
             ? NO_BODY
-            : wholeBody(request.raw, (length) => quota().reserveBody(length))
+            : wholeBody(request.raw, request.principal, (most) => quota().reserveBody(most))
         const whole = bytes instanceof Promise ? await bytes : bytes
         const body = parseJsonBody(whole, endpoint)
         // Parsing a long body blocked the event loop, and the use case may block it as long again.

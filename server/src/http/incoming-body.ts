@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
-import { BODY_BYTES_PER_S_MIN, REQUEST_TIMEOUT_MS } from '../base/limits.ts'
+import { BODY_BYTES_MAX, BODY_BYTES_PER_S_MIN, REQUEST_TIMEOUT_MS } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { Clock } from '../ports/clock.ts'
 import { armTimeout, disarmTimeout, dropWait } from './socket-timeouts.ts'
@@ -97,7 +97,7 @@ function bodyToCome(
   return {
     length,
     whole: null,
-    reserve: async () => await quota().reserveBody(length),
+    reserve: async () => await quota().reserveBody(length ?? BODY_BYTES_MAX),
     release: () => quota().releaseBody(),
     allowRate: () => void (atRate = true),
     chunks: { [Symbol.asyncIterator]: () => ({ next }) },

@@ -85,7 +85,7 @@ const OF_HEADER_SECTIONS = [
 const SHARED: Readonly<Record<number, readonly RefusalCode[]>> = {
   401: ['key_missing', 'key_unknown'],
   408: ['request_timeout'],
-  413: ['body_too_large'],
+  413: ['body_too_large', 'public_body_too_large'],
   415: ['content_type_unsupported'],
   417: ['expectation_unmet'],
   431: ['headers_too_large'],
@@ -140,7 +140,7 @@ function answer(
 function refusal(status: number, codes: readonly RefusalCode[], schema: JsonObject): JsonObject {
   const words = codes.map((it) => `\`${it}\``).join(', ')
   const names: HeaderName[] = ['cacheControl']
-  if (status === 503) names.push('retryAfter')
+  if (status === 503 || status === 429) names.push('retryAfter')
   if (status === 405) names.push('allow')
   const fault = 'A fault of the service, without a code'
   const cases = status === 500 ? [fault, words].filter((it) => it !== '').join('; or ') : words

@@ -73,11 +73,11 @@ export class RequestQuota {
   }
 
   /**
-   * Reserves memory for the rest of a body of `length` bytes; null reserves for the largest body. Returns undefined if reserved
-   * at once. Rejects with `tenant_busy`.
+   * Reserves memory for the rest of a body of `most` bytes at most, or as much as the largest body takes. Returns undefined if
+   * reserved at once. Rejects with `tenant_busy`.
    */
-  reserveBody(length: number | null): Promise<void> | undefined {
-    const bytes = Math.min(length ?? BODY_BYTES_MAX, BODY_BYTES_MAX)
+  reserveBody(most: number): Promise<void> | undefined {
+    const bytes = Math.min(most, BODY_BYTES_MAX)
     const waiting = this.#tenantQuotas.bodies.acquire(this.#owner, bytes)
     if (waiting !== undefined) return this.#wait(waiting).then(() => this.#onBodyReserved(bytes))
     this.#onBodyReserved(bytes)

@@ -50,7 +50,7 @@ export function sendError(
   if (status >= 500 && !expected) request.fault = error ?? new Error('Something threw nothing')
   const fields = ['content-type', JSON_TYPE]
   keepNowhere(reply, fields)
-  if (status === 503 && refusal instanceof ServiceError) {
+  if ((status === 503 || status === 429) && refusal instanceof ServiceError) {
     fields.push('retry-after', String(refusal.retryAfterS))
   }
   if (status === 413 || isUnread(refusal, request.raw)) {

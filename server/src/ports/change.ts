@@ -62,7 +62,12 @@ export type Change =
     }
   /** Removes the token for good, if it is still as it was read and not expired at `now`. */
   | { readonly kind: 'delete-token'; readonly token: FoundToken; readonly now: number }
-  | { readonly kind: 'open-transaction'; readonly transaction: StoredTransaction }
+  /** Unless its application has `openMax` transactions open that have not expired when this one begins. */
+  | {
+      readonly kind: 'open-transaction'
+      readonly transaction: StoredTransaction
+      readonly openMax: number
+    }
   /**
    * Makes the commit part of a transaction that is open at `now`: the tokens it inserts, updates or deletes change for others
    * only when the transaction is committed. Its other changes are made at once. A token updated or deleted this way is locked: a
@@ -221,6 +226,8 @@ export type Conflict =
   | { readonly kind: 'transaction-not-open' }
   /** A key that enlisted in a transaction works no more: the transaction cannot be committed. */
   | { readonly kind: 'transaction-revoked' }
+  /** An application has as many transactions open as it may. */
+  | { readonly kind: 'transactions-open-max' }
   /** A transaction has updated and deleted as many tokens as it may, or reached another of its limits. */
   | { readonly kind: 'transaction-full' }
   | JobConflict

@@ -23,6 +23,7 @@ import {
   proxy,
   reactor,
   token,
+  transaction,
   uuid,
   type Open,
 } from './store-kit.contract.ts'
@@ -138,6 +139,11 @@ const CONFLICTING: Record<
   absent: { kind: 'delete-application', id: uuid(2) },
   'keys-changed': { kind: 'insert-tenant-key', key: KEYS[1]! },
   'token-changed': { kind: 'delete-token', token: token(1, { revision: 1 }), now: NOW },
+  'transactions-open-max': {
+    kind: 'open-transaction',
+    transaction: transaction(5),
+    openMax: 0,
+  },
   'transaction-not-open': { kind: 'enlist', transactionId: uuid(2), keys: [], now: NOW },
 }
 

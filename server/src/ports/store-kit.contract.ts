@@ -140,7 +140,7 @@ export function transaction(n: number): StoredTransaction {
 export const TRANSACTION_MS = 1000
 
 export function begin(n: number): Change {
-  return { kind: 'open-transaction', transaction: transaction(n) }
+  return { kind: 'open-transaction', transaction: transaction(n), openMax: 1_000 }
 }
 
 /** Makes a commit part of the transaction `n`, written with `keys`. */

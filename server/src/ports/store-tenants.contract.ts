@@ -91,6 +91,7 @@ export function tenantContract(name: string, open: Open): void {
           deduplicateTokens: true,
           deduplicatePublic: true,
           deduplicateUnreadable: false,
+          publicBodyBytesMax: 4096,
         },
         modifiedBy: uuid(9),
         modifiedAt: NOW + 1,

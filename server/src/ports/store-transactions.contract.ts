@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { PENDING_MAX } from '../base/limits.ts'
 import type { Change } from './change.ts'
 import type { Store } from './store.ts'
-import type { FoundToken, StoredToken } from './stored.ts'
+import type { FoundToken, StoredToken, StoredTransaction } from './stored.ts'
 import {
   NOW,
   OTHER,
@@ -29,6 +29,7 @@ import {
 
 const LATE = NOW + TRANSACTION_MS
 const NOT_OPEN = { kind: 'transaction-not-open' } as const
+const FULL_UP = { kind: 'transactions-open-max' } as const
 const LOCKED = { kind: 'token-locked' } as const
 const CHANGED = { kind: 'token-changed' } as const
 
@@ -46,6 +47,36 @@ export function transactionContract(name: string, open: Open): void {
       assert.deepEqual(await store.commit(OTHER, [end(7, 'committed')]), NOT_OPEN)
       assert.deepEqual(await store.commit(OTHER, [enlist(7), insert(token(1))]), NOT_OPEN)
       assert.deepEqual(await store.commit(OTHER, [end(7, 'expired', LATE)]), NOT_OPEN)
+    })
+
+    test('an application opens openMax at most; those that ended or expired do not count', async (t) => {
+      const store = await opened(t, open)
+      const opening = (n: number, own: Partial<StoredTransaction> = {}): Change => {
+        return { kind: 'open-transaction', transaction: { ...transaction(n), ...own }, openMax: 3 }
+      }
+      /** Opens ten at once, in commits of their own, and returns how many were opened. */
+      const openedOf = async (first: number, own?: Partial<StoredTransaction>) => {
+        const commits = range(first, first + 10).map((n) => store.commit(TENANT, [opening(n, own)]))
+        const conflicts = await Promise.all(commits)
+        for (const it of conflicts) if (it !== null) assert.deepEqual(it, FULL_UP)
+        return conflicts.filter((it) => it === null).length
+      }
+      assert.equal(await openedOf(10), 3)
+      assert.equal(await openedOf(20), 0)
+      assert.equal(await openedOf(30, { createdBy: uuid(98) }), 3)
+      assert.equal(await store.commit(OTHER, [opening(40)]), null)
+      await succeed(store, TENANT, [end(10, 'committed')])
+      await succeed(store, TENANT, [end(11, 'rolled_back')])
+      assert.equal(await openedOf(50), 2)
+      const late = { createdAt: LATE, expiresAt: LATE + 1 }
+      assert.equal(await openedOf(60, { ...late, createdAt: LATE - 1 }), 0)
+      assert.equal(await openedOf(70, late), 3)
+      // In one commit: all or none.
+      const several = [opening(80, { createdBy: uuid(97) }), opening(81, { createdBy: uuid(97) })]
+      await succeed(store, TENANT, several)
+      const more = [opening(82, { createdBy: uuid(97) }), opening(83, { createdBy: uuid(97) })]
+      assert.deepEqual(await store.commit(TENANT, more), FULL_UP)
+      assert.equal(await store.transactions.find(TENANT, uuid(82)), null)
     })
 
     test('holderOf() finds the one that created, changed or deleted a token, until it ends', async (t) => {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { TenantSettings } from '../base/access.ts'
 import { renderInstant } from '../base/instant.ts'
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
-import { NAME_CHARS_MAX } from '../base/limits.ts'
+import { BODY_BYTES_MAX, NAME_CHARS_MAX, PUBLIC_BODY_BYTES_MAX_MIN } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { pageSchema } from '../http/pagination.ts'
 import { parseBody } from '../http/parse.ts'
@@ -26,26 +26,35 @@ const SETTINGS = {
   deduplicate_tokens: 'deduplicateTokens',
   deduplicate_public: 'deduplicatePublic',
   deduplicate_unreadable: 'deduplicateUnreadable',
+  public_body_bytes_max: 'publicBodyBytesMax',
 } as const satisfies Record<string, keyof TenantSettings>
 
 const SETTINGS_MEAN =
   'Whether tokens get fingerprints and are deduplicated unasked; whether public applications find duplicates at all, and ' +
-  'private ones those that they may not read.'
+  'private ones those that they may not read; how many bytes the body of a request with a public key may have.'
 
-function eachSetting<Schema>(schema: Schema): Record<keyof typeof SETTINGS, Schema> {
+function eachSetting<Flag, Amount>(flag: Flag, amount: Amount) {
   return {
-    fingerprint_tokens: schema,
-    deduplicate_tokens: schema,
-    deduplicate_public: schema,
-    deduplicate_unreadable: schema,
-  }
+    fingerprint_tokens: flag,
+    deduplicate_tokens: flag,
+    deduplicate_public: flag,
+    deduplicate_unreadable: flag,
+    public_body_bytes_max: amount,
+  } satisfies Record<keyof typeof SETTINGS, Flag | Amount>
 }
 
-const setting = z
-  .enum(['true', 'false'])
-  .or(z.boolean())
+const UNCHANGED = { description: 'Stays as it is when it is left out.' }
+
+const flag = z.enum(['true', 'false']).or(z.boolean()).nullish().meta(UNCHANGED)
+
+/** A number, or a string of its digits: values of settings are strings. */
+const bytes = z
+  .union([z.int(), z.string().regex(/^[1-9]\d{0,8}$/)])
+  .refine((it) => Number(it) >= PUBLIC_BODY_BYTES_MAX_MIN && Number(it) <= BODY_BYTES_MAX, {
+    error: `Must be a number from ${PUBLIC_BODY_BYTES_MAX_MIN} to ${BODY_BYTES_MAX}.`,
+  })
   .nullish()
-  .meta({ description: 'Stays as it is when it is left out.' })
+  .meta(UNCHANGED)
 
 export const updateTenantBody = z
   .object({
@@ -53,18 +62,19 @@ export const updateTenantBody = z
       /^\P{Cc}*$/u,
       'Must not contain control characters.',
     ),
-    settings: z.strictObject(eachSetting(setting)).optional().describe(SETTINGS_MEAN),
+    settings: z.strictObject(eachSetting(flag, bytes)).optional().describe(SETTINGS_MEAN),
   })
   .meta({ id: 'UpdateTenant', description: 'A new name, and settings that are to change.' })
 
-const settingShown = z.enum(['true', 'false'])
+const flagShown = z.enum(['true', 'false'])
+const bytesShown = z.string().regex(/^\d+$/)
 
 export const tenantSchema = z
   .object({
     id: z.uuid(),
     owner_id: z.string(),
     name: z.string(),
-    settings: z.object(eachSetting(settingShown)).describe(SETTINGS_MEAN),
+    settings: z.object(eachSetting(flagShown, bytesShown)).describe(SETTINGS_MEAN),
     created_by: z.string(),
     created_at: z.iso.datetime({ offset: true }),
     modified_by: z.string().optional(),
@@ -94,10 +104,12 @@ export const emptyPageSchema = pageSchema(z.never())
 export function parseUpdateTenant(body: Json | undefined): TenantChange {
   refuseUnknownSettings(body)
   const { name, settings = {} } = parseBody(updateTenantBody, body)
-  const change: { -readonly [Name in keyof TenantSettings]?: boolean } = {}
+  const change: Record<string, boolean | number> = {}
   for (const [written, known] of Object.entries(SETTINGS)) {
     const value = settings[written as keyof typeof SETTINGS]
-    if (value !== undefined && value !== null) change[known] = value === true || value === 'true'
+    if (value === undefined || value === null) continue
+    change[known] =
+      known === 'publicBodyBytesMax' ? Number(value) : value === true || value === 'true'
   }
   return { name, settings: change }
 }

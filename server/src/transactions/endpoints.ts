@@ -25,6 +25,7 @@ export function transactionEndpoints(settings: TransactionSettings) {
       answers: {
         201: { description: 'The transaction.', schema: transactionObject, headers: ['location'] },
       },
+      refusals: ['transactions_open_max'],
       handle: ({ world, context }) => openTransaction(world, context, settings),
     }),
 

@@ -1,6 +1,7 @@
 import { commit } from '../access/commit.ts'
 import type { RequestContext } from '../base/access.ts'
 import { idOf } from '../base/id.ts'
+import { ServiceError } from '../base/service-error.ts'
 import { created, type Answer } from '../http/endpoint.ts'
 import type { StoredTransaction } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
@@ -12,11 +13,13 @@ import { renderTransaction } from './wire.ts'
  *
  * So its answer is never replayed to a public application, whose keys many clients share: without a body, one visitor's request
  * cannot be distinguished from another's.
+ *
+ * Throws `transactions_open_max` if its application has too many open, and what commit() throws. Decision 0087.
  */
 export async function openTransaction(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
   context: RequestContext,
-  { lifetimeMs }: TransactionSettings,
+  { lifetimeMs, ...settings }: TransactionSettings,
 ): Promise<Answer> {
   if (context.type === 'public' && context.replay !== null) context.replay.remembered = true
   const now = world.clock.now()
@@ -28,6 +31,22 @@ export async function openTransaction(
     expiresAt: now + lifetimeMs,
   }
   const answer = created(renderTransaction(transaction), `/transactions/${transaction.id}`)
-  await commit(world, context, [{ kind: 'open-transaction', transaction }], answer)
+  const openMax = openMaxOf(context, settings)
+  const change = { kind: 'open-transaction', transaction, openMax } as const
+  const conflict = await commit(world, context, [change], answer)
+  if (conflict?.kind === 'transactions-open-max') throw new ServiceError('transactions_open_max')
+  if (conflict !== null) throw new Error(`Cannot open a transaction: ${conflict.kind}`)
   return answer
+}
+
+/**
+ * Returns how many transactions may be open of the caller's application. Strangers have a public key, and open sessions with it:
+ * they cannot use up what a session may have that a private application authorized.
+ */
+function openMaxOf(
+  { type, grantorId }: RequestContext,
+  { openMax, publicOpenMax }: Omit<TransactionSettings, 'lifetimeMs'>,
+): number {
+  const isUnknown = type === 'public' || (type === 'session' && grantorId === undefined)
+  return isUnknown ? Math.min(openMax, publicOpenMax) : openMax
 }

@@ -4,6 +4,7 @@ import { describe, test, type TestContext } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import {
+  BODY_BYTES_MAX,
   DECISIONS_LOGGED_MAX,
   JSON_ITEMS_MAX,
   MASK_NODES_MAX,
@@ -18,7 +19,9 @@ import { findTokenReferences } from '../../src/tokens/token-references.ts'
 import { stillVault, type Reply, type StillVault } from '../kit/still-vault.ts'
 
 async function publicVault(): Promise<{ vault: StillVault; post: (body: Json) => Promise<Reply> }> {
-  const vault = await stillVault({ tokensMax: 10_000 })
+  // As much as a tenant can allow.
+  const settings = { publicBodyBytesMax: BODY_BYTES_MAX }
+  const vault = await stillVault({ tokensMax: 10_000, settings })
   const key = await vault.keyFor({ type: 'public', permissions: ['token:create'] })
   return { vault, post: (body) => vault.call('POST', '/tokenize', { key, body }) }
 }

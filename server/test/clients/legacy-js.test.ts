@@ -775,6 +775,7 @@ for (const [name, open] of [
         deduplicateTokens: 'false',
         deduplicatePublic: 'false',
         deduplicateUnreadable: 'true',
+        publicBodyBytesMax: '262144',
       })
       const renamed = await management.tenants.update({ name: 'renamed', settings })
       const { modifiedAt, modifiedBy, ...rest } = renamed

@@ -137,6 +137,7 @@ async function makeVault(folder: string, database: AttackedDatabase): Promise<Au
     await store.commit(id, [
       {
         kind: 'open-transaction',
+        openMax: 1,
         transaction: {
           id: transaction.replace('aa', id.slice(0, 2)),
           state: 'open',

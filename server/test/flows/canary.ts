@@ -18,7 +18,11 @@ import { isDeepStrictEqual } from 'node:util'
 import { setUp } from '../../src/access/set-up.ts'
 import { SystemLog } from '../../src/adapters/system/system-log.ts'
 import { createApp } from '../../src/app.ts'
-import { CALLBACK_PAUSE_MS, TRANSACTION_LIFETIME_MS } from '../../src/base/limits.ts'
+import {
+  CALLBACK_PAUSE_MS,
+  TRANSACTION_LIFETIME_MS,
+  TRANSACTIONS_OPEN_MAX,
+} from '../../src/base/limits.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../src/base/json.ts'
 import { openWorld } from '../../src/cli/open-world.ts'
 import { readConfig } from '../../src/config.ts'
@@ -268,7 +272,11 @@ async function openVault(
     publicAddress: { url: null, trustedProxies: [] },
     callbackRetryBaseMs: CALLBACK_PAUSE_MS,
     tokens: { tokensMax: 10_000, privacyShown: false },
-    transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
+    transactions: {
+      lifetimeMs: TRANSACTION_LIFETIME_MS,
+      openMax: TRANSACTIONS_OPEN_MAX,
+      publicOpenMax: TRANSACTIONS_OPEN_MAX,
+    },
     proxy: { timeoutMs: 25_000 },
     reactors: {
       configurationRequired: true,

@@ -34,6 +34,7 @@ describe('GET /tenants/self', () => {
         deduplicate_tokens: 'false',
         deduplicate_public: 'false',
         deduplicate_unreadable: 'true',
+        public_body_bytes_max: '262144',
       },
       created_by: id,
       created_at: '2026-03-01T12:00:00.000+00:00',
@@ -50,7 +51,11 @@ describe('PUT /tenants/self', () => {
     assert.equal(first.status, 200)
     const second = await put(vault, { name: 'é', settings: { deduplicate_tokens: true } })
     const third = await put(vault, { name: 'z' })
-    const others = { deduplicate_public: 'false', deduplicate_unreadable: 'true' }
+    const others = {
+      deduplicate_public: 'false',
+      deduplicate_unreadable: 'true',
+      public_body_bytes_max: '262144',
+    }
     assert.deepEqual(second.json()['settings'], {
       fingerprint_tokens: 'true',
       deduplicate_tokens: 'true',
@@ -66,12 +71,17 @@ describe('PUT /tenants/self', () => {
       deduplicate_tokens: 'true',
       ...others,
     })
-    const settings = { deduplicate_public: true, deduplicate_unreadable: 'false' }
+    const settings = {
+      deduplicate_public: true,
+      deduplicate_unreadable: 'false',
+      public_body_bytes_max: 4096,
+    }
     assert.deepEqual((await put(vault, { name: 'z', settings })).json()['settings'], {
       fingerprint_tokens: 'false',
       deduplicate_tokens: 'true',
       deduplicate_public: 'true',
       deduplicate_unreadable: 'false',
+      public_body_bytes_max: '4096',
     })
   })
 
@@ -124,6 +134,7 @@ describe('PUT /tenants/self', () => {
         deduplicate_tokens: 'false',
         deduplicate_public: 'false',
         deduplicate_unreadable: 'true',
+        public_body_bytes_max: '262144',
       })
     })
   }

@@ -16,7 +16,7 @@ if (enlisted === 'enlisted') {
     createdAt: 0,
     expiresAt: 1000,
   } as const
-  await store.commit(TENANT, [{ kind: 'open-transaction', transaction }])
+  await store.commit(TENANT, [{ kind: 'open-transaction', transaction, openMax: 1_000 }])
   within.push({ kind: 'enlist', transactionId: TENANT, keys: [], now: 0 })
 }
 await store.commit(TENANT, [...within, insertNumbered(1, 1001)])

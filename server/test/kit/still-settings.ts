@@ -1,5 +1,10 @@
 import type { AppSettings } from '../../src/app.ts'
-import { CALLBACK_PAUSE_MS, TRANSACTION_LIFETIME_MS } from '../../src/base/limits.ts'
+import {
+  CALLBACK_PAUSE_MS,
+  PUBLIC_TRANSACTIONS_OPEN_MAX,
+  TRANSACTION_LIFETIME_MS,
+  TRANSACTIONS_OPEN_MAX,
+} from '../../src/base/limits.ts'
 
 /** Operator settings of a still vault, unless a test has its own. */
 export const STILL_SETTINGS: AppSettings = {
@@ -8,7 +13,11 @@ export const STILL_SETTINGS: AppSettings = {
   publicAddress: { url: null, trustedProxies: [] },
   callbackRetryBaseMs: CALLBACK_PAUSE_MS,
   tokens: { tokensMax: 100, privacyShown: false },
-  transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
+  transactions: {
+    lifetimeMs: TRANSACTION_LIFETIME_MS,
+    openMax: TRANSACTIONS_OPEN_MAX,
+    publicOpenMax: PUBLIC_TRANSACTIONS_OPEN_MAX,
+  },
   // In real time: long enough that no test reaches it.
   proxy: { timeoutMs: 600_000 },
   reactors: {

@@ -12,6 +12,7 @@ import type { Json, JsonObject } from '../../src/base/json.ts'
 import { connectInProcess } from '../../src/http/in-process-connections.ts'
 import type { KeyMaker } from '../../src/ports/keyring.ts'
 import type { World } from '../../src/ports/world.ts'
+import type { TransactionSettings } from '../../src/transactions/transaction-settings.ts'
 import type { OneServerReason } from './one-server.ts'
 import { runnerAt, Servers, serversAsked } from './servers.ts'
 import { STILL_SETTINGS } from './still-settings.ts'
@@ -75,6 +76,7 @@ export interface StillVaultOptions {
   readonly publicUrl?: string
   readonly callbackRetryBaseMs?: number
   readonly corsOrigins?: '*' | readonly string[]
+  readonly transactions?: Partial<TransactionSettings>
   /** Settings of every tenant. */
   readonly settings?: Partial<TenantSettings>
   /** In place of the store that the run uses. */
@@ -104,6 +106,7 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
     ...STILL_SETTINGS,
     corsOrigins: options.corsOrigins ?? STILL_SETTINGS.corsOrigins,
     callbackRetryBaseMs: options.callbackRetryBaseMs ?? STILL_SETTINGS.callbackRetryBaseMs,
+    transactions: { ...STILL_SETTINGS.transactions, ...options.transactions },
     tokens: {
       tokensMax: options.tokensMax ?? STILL_SETTINGS.tokens.tokensMax,
       privacyShown: options.privacyShown ?? STILL_SETTINGS.tokens.privacyShown,

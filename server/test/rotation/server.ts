@@ -13,6 +13,7 @@ import {
   CALLBACK_PAUSE_MS,
   TOKENIZE_TOKENS_MAX,
   TRANSACTION_LIFETIME_MS,
+  TRANSACTIONS_OPEN_MAX,
 } from '../../src/base/limits.ts'
 import { openWorld, type WorldOptions } from '../../src/cli/open-world.ts'
 import { Rotations } from '../../src/cli/rotations.ts'
@@ -66,7 +67,11 @@ async function serve(options: RotatingServerOptions): Promise<void> {
       publicAddress: { url: null, trustedProxies: [] },
       callbackRetryBaseMs: CALLBACK_PAUSE_MS,
       tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
-      transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
+      transactions: {
+        lifetimeMs: TRANSACTION_LIFETIME_MS,
+        openMax: TRANSACTIONS_OPEN_MAX,
+        publicOpenMax: TRANSACTIONS_OPEN_MAX,
+      },
       proxy: { timeoutMs: 25_000 },
       reactors: {
         configurationRequired: true,

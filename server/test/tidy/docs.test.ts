@@ -157,7 +157,7 @@ function routesOfTheService(): DocumentedRoute[] {
   const listed = routes(
     {
       tokens: { tokensMax: 1, privacyShown: false },
-      transactions: { lifetimeMs: 1 },
+      transactions: { lifetimeMs: 1, openMax: 1, publicOpenMax: 1 },
       proxy: { timeoutMs: 1 },
       reactors: {
         configurationRequired: true,

@@ -6,6 +6,7 @@ import { assertNone, findings, isTest, sourceFile, sourceFiles, type SourceFile 
 /** Files that may exceed the maximum length, each with the reason it is not two files; tests may always. */
 const LONG: Readonly<Record<string, string>> = {
   'src/base/limits.ts': 'every limit there is, on one page: a table',
+  'src/config.ts': 'every setting there is, on one page: a table',
 }
 
 const LINES_MAX = 400

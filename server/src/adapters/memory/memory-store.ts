@@ -216,7 +216,7 @@ export class MemoryStore implements Store {
         return this.#tokens.remove(tenantId, change, within)
 
       case 'open-transaction':
-        return this.#tokens.open(tenantId, change.transaction)
+        return this.#tokens.open(tenantId, change)
 
       case 'end-transaction': {
         const writers = this.#tokens.writersIn(tenantId, change.id)

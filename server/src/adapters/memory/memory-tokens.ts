@@ -154,7 +154,12 @@ export class MemoryTokens {
     return this.#change(tenantId, { internalId, revision, token: null, within, now })
   }
 
-  open(tenantId: string, transaction: StoredTransaction): null {
+  open(tenantId: string, { transaction, openMax }: ChangeOf<'open-transaction'>): Conflict | null {
+    const { createdBy, createdAt } = transaction
+    const others = this.#transactions
+      .all(tenantId)
+      .filter((it) => it.createdBy === createdBy && it.state === 'open' && it.expiresAt > createdAt)
+    if (others.length >= openMax) return { kind: 'transactions-open-max' }
     if (this.#transactions.find(tenantId, transaction.id) !== null) {
       throw new Error('Cannot open a transaction: its id is taken')
     }

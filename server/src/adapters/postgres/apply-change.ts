@@ -119,7 +119,7 @@ export async function applyChange(unitOfWork: UnitOfWork, change: Change): Chang
       return await deleteToken(unitOfWork, change)
 
     case 'open-transaction':
-      return await openTransaction(unitOfWork, change.transaction)
+      return await openTransaction(unitOfWork, change)
     case 'enlist':
       return await enlist(unitOfWork, change)
     case 'end-transaction':

@@ -306,4 +306,5 @@ CREATE TABLE transactions (
   PRIMARY KEY (tenant, id)
 );
 CREATE INDEX transactions_by_expiry ON transactions USING btree (state, expires_at);
+CREATE INDEX transactions_open ON transactions USING btree (tenant, created_by, expires_at) WHERE (state = 'open'::text);
 CREATE INDEX transactions_unswept ON transactions USING btree (tenant, id) WHERE unswept;

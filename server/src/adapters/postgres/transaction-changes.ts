@@ -1,7 +1,6 @@
 /** Opens, guards and ends transactions. */
 import { NIL_ID, isUuid } from '../../base/id.ts'
 import type { Change } from '../../ports/change.ts'
-import type { StoredTransaction } from '../../ports/stored.ts'
 import { allOf } from './all-of.ts'
 import { columnsOf, insertRows } from './bulk.ts'
 import type { Session } from './session.ts'
@@ -16,16 +15,20 @@ type End = Extract<Change, { kind: 'end-transaction' }>
 
 const NOT_OPEN = { kind: 'transaction-not-open' } as const
 
+/** Opens a transaction, unless its application has too many. The tenant is locked: no other server opens one meanwhile. */
 export async function openTransaction(
   { session, tenantId }: UnitOfWork,
-  { id, state, createdBy, createdAt, expiresAt }: StoredTransaction,
+  { transaction, openMax }: Extract<Change, { kind: 'open-transaction' }>,
 ): ChangeStep {
-  await session.run(
+  const { id, state, createdBy, createdAt, expiresAt } = transaction
+  const opened = await session.run(
     `INSERT INTO transactions (tenant, id, state, created_by, created_at, expires_at, unswept)
-     VALUES ($1, $2, $3, $4, $5, $6, false)`,
-    [tenantId, id, state, packText(createdBy), createdAt, expiresAt],
+     SELECT $1::uuid, $2::uuid, $3::text, $4::text, $5::bigint, $6::bigint, false
+     WHERE $7::bigint > (SELECT count(*) FROM transactions
+       WHERE tenant = $1 AND created_by = $4 AND state = 'open' AND expires_at > $5)`,
+    [tenantId, id, state, packText(createdBy), createdAt, expiresAt, openMax],
   )
-  return null
+  return opened === 0 ? { kind: 'transactions-open-max' } : null
 }
 
 /** Notes the keys of the commit for the transaction, which must be open. */

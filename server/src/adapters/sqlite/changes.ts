@@ -184,7 +184,7 @@ export function packChange(
       return
 
     case 'open-transaction':
-      packOpening(packer, tenantId, change.transaction)
+      packOpening(packer, tenantId, change)
       return
 
     case 'end-transaction':

@@ -58,6 +58,8 @@ export function conflictOf(
       return { kind: 'token-changed' }
     case STATEMENT.refuseLocked:
       return { kind: 'token-locked' }
+    case STATEMENT.openTransaction:
+      return { kind: 'transactions-open-max' }
     case STATEMENT.refuseFull:
     case STATEMENT.refuseParkedFull:
       return { kind: 'transaction-full' }

@@ -406,3 +406,5 @@ CREATE TABLE tenant_keys (
   created_at INTEGER NOT NULL,
   PRIMARY KEY (tenant, purpose, version)
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX transactions_open ON transactions (tenant, created_by, expires_at) WHERE state = 'open';

@@ -1,5 +1,5 @@
 import type { ChangeOf } from '../../ports/change.ts'
-import type { FoundToken, StoredTransaction } from '../../ports/stored.ts'
+import type { FoundToken } from '../../ports/stored.ts'
 import type { BatchPacker, SqliteValue } from './batch.ts'
 import { STATEMENT } from './statements.ts'
 import { indexTermsOf } from '../../ports/index-terms.ts'
@@ -64,9 +64,11 @@ export function packDeletion(
 export function packOpening(
   packer: BatchPacker,
   tenantId: string,
-  { id, state, createdBy, createdAt, expiresAt }: StoredTransaction,
+  { transaction, openMax }: ChangeOf<'open-transaction'>,
 ): void {
-  packer.step(STATEMENT.openTransaction, [tenantId, id, state, createdBy, createdAt, expiresAt])
+  const { id, state, createdBy, createdAt, expiresAt } = transaction
+  const values = [tenantId, id, state, createdBy, createdAt, expiresAt, openMax]
+  packer.step(STATEMENT.openTransaction, values)
   packer.step(STATEMENT.openOwnStagingBatch, [tenantId, id])
 }
 

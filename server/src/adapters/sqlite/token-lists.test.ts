@@ -170,7 +170,7 @@ test('tokens of transactions that ended in the batch that made them count once w
         createdAt: now,
         expiresAt: 1,
       } as const
-      return store.commit(TENANT, [{ kind: 'open-transaction', transaction }])
+      return store.commit(TENANT, [{ kind: 'open-transaction', transaction, openMax: 1_000 }])
     })
     await Promise.all(opened)
     const commits = ids.flatMap((id, at) => {

@@ -5,9 +5,11 @@ import { DEAD, EXPIRE, livesAt, numberOf } from './visibility.ts'
 export const TRANSACTION_TABLE = {
   openTransaction: {
     sql: `INSERT INTO transactions (tenant, id, state, created_by, created_at, expires_at)
-      VALUES (?, ?, ?, ?, ?, ?)`,
-    params: ['id', 'id', 'text', 'id', 'integer', 'integer'],
-    refuses: 'never',
+      SELECT ?1, ?2, ?3, ?4, ?5, ?6
+      WHERE ?7 > (SELECT count(*) FROM transactions INDEXED BY transactions_open
+        WHERE tenant = ?1 AND created_by = ?4 AND state = 'open' AND expires_at > ?5)`,
+    params: ['id', 'id', 'text', 'id', 'integer', 'integer', 'integer'],
+    refuses: 'if-nothing-changed',
   },
 
   openOwnStagingBatch: {

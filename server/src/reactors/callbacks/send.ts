@@ -1,4 +1,8 @@
-import { CALLBACK_ANSWER_BYTES_MAX, CALLBACK_TIMEOUT_MS } from '../../base/limits.ts'
+import {
+  CALLBACK_ANSWER_BYTES_MAX,
+  CALLBACK_ANSWER_MS_MAX,
+  CALLBACK_TIMEOUT_MS,
+} from '../../base/limits.ts'
 import { EgressFailure, EgressRefusal } from '../../ports/egress.ts'
 import type { World } from '../../ports/world.ts'
 import { parseRetryAfter } from './schedule.ts'
@@ -28,6 +32,9 @@ export interface Delivery {
 /**
  * Sends a result once, under the current rules of the egress gateway, and returns the outcome. The response's header section
  * decides; a redirect is not followed and counts as a failure.
+ *
+ * When it returns, the response is complete or its connection is dropped, so that as many connections are in use as deliveries.
+ * Decision 0088.
  */
 export async function send(
   { clock, egress }: Pick<World, 'clock' | 'egress'>,
@@ -38,6 +45,7 @@ export async function send(
   try {
     const route = await egress.vet(tenantId, url, destinations)
     let read = 0
+    let complete = false
     const request = {
       method: 'POST',
       headers,
@@ -52,10 +60,15 @@ export async function send(
         if (read > CALLBACK_ANSWER_BYTES_MAX) call.abort()
         return true
       },
-      end: () => {},
+      end: () => void (complete = true),
     })
     call.done.catch(outcome.reject)
-    return await outcome.promise
+    const found = await outcome.promise
+    if (!complete) {
+      await Promise.race([call.done.catch(() => {}), clock.after(CALLBACK_ANSWER_MS_MAX)])
+      call.abort()
+    }
+    return found
   } catch (error) {
     return { kind: 'failed', ...failureOf(error), retryAfterMs: null }
   }

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { TenantSettings } from '../../../src/base/access.ts'
 import type { Json, JsonObject } from '../../../src/base/json.ts'
-import { MiB } from '../../../src/base/limits.ts'
+import { BODY_BYTES_MAX, MiB } from '../../../src/base/limits.ts'
 import { stillVault, type Method, type Reply, type StillVault } from '../../kit/still-vault.ts'
 
 const GUESSES = 10_000
@@ -62,7 +62,8 @@ const REFUSED = ['refused', 'Refused: deduplicate token, without token:read'] as
 describe('a public key that guesses ten thousand values in a transaction which it rolls back', () => {
   for (const deduplicateTokens of [false, true]) {
     test(`learns nothing, and each hit is recorded; deduplicate_tokens: ${deduplicateTokens}`, async (t) => {
-      const vault = await stillVault({ tokensMax: GUESSES, settings: { deduplicateTokens } })
+      const settings = { deduplicateTokens, publicBodyBytesMax: BODY_BYTES_MAX }
+      const vault = await stillVault({ tokensMax: GUESSES, settings })
       t.after(() => vault.close())
       const owner = await vault.keyFor({ permissions: ['token:create'] })
       const theirs = [
