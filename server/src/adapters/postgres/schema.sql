@@ -1,4 +1,4 @@
--- Version 9
+-- Version 10
 
 CREATE TABLE answers (
   tenant uuid NOT NULL,

@@ -1,4 +1,4 @@
--- Version 16
+-- Version 17
 
 CREATE TABLE installation (
   one INTEGER PRIMARY KEY CHECK (one = 1),

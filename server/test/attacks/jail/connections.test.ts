@@ -111,8 +111,10 @@ describe('code that opens and closes connections', () => {
       if (dialled <= EGRESS_FAILED_DIALS_OF_HOST) return
       const again = await run(
         tenant,
-        `module.exports = ({ args }) => new Promise((resolve) =>
-          require('net').connect(args.port, '127.0.0.1').on('error', (it) => resolve(it.message)))`,
+        // Some may be dialled by now: the limit rises with time.
+        `module.exports = ({ args }) => Promise.any(Array.from({ length: ${CONNECTIONS_MAX} }, () =>
+          new Promise((resolve, reject) => require('net').connect(args.port, '127.0.0.1')
+            .on('error', ({ message }) => (/Too many/.test(message) ? resolve(message) : reject(message))))))`,
       )
       const said = again.kind === 'returned' ? again.result.reveal() : again.kind
       assert.match(said, /Too many connections to this host failed/)
