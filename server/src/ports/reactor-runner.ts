@@ -50,8 +50,16 @@ export interface SandboxRun {
 }
 
 export type ReactorOutcome =
-  /** As JSON text; `null` for values that JSON cannot represent. */
-  | { readonly kind: 'returned'; readonly result: Sensitive<string> }
+  | {
+      readonly kind: 'returned'
+      /** JSON in UTF-8, parsed and written again by the service; `null` for values that JSON cannot represent. */
+      readonly result: Sensitive<Buffer>
+      /** Where in the result these members of it are, each from its first byte to the one after its last; null if absent. */
+      readonly raw: readonly [from: number, to: number] | null
+      readonly tokenize: readonly [from: number, to: number] | null
+    }
+  /** The code returned, but the service could not give back the same value: decision 0010. */
+  | { readonly kind: 'unsendable' }
   | {
       readonly kind: 'threw'
       readonly error: ThrownError

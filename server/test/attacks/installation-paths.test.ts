@@ -211,7 +211,7 @@ for (const level of REACTOR_LEVELS) {
         heard.length = 0
         const outcomes = await Promise.all(tried.map((it) => runner.run(runOf(it))))
         for (const [n, outcome] of outcomes.entries()) {
-          const result = outcome.kind === 'returned' ? outcome.result.reveal() : ''
+          const result = outcome.kind === 'returned' ? String(outcome.result.reveal()) : ''
           const shown = `${JSON.stringify(outcome)} ${result} ${heard.join('')}`
           for (const it of HIDDEN) assert.ok(!shown.includes(it), `${tried[n]}: ${shown}`)
           assert.ok(['returned', 'threw', 'no-function'].includes(outcome.kind), tried[n])
@@ -223,7 +223,10 @@ for (const level of REACTOR_LEVELS) {
       const args = JSON.stringify(HIDDEN.map((it) => it.split('').toReversed().join('')))
       const outcome = await runner.run({ ...runOf(WALK), args: new Sensitive(args) })
       assert.equal(outcome.kind, 'returned', JSON.stringify(outcome))
-      assert.deepEqual(outcome.kind === 'returned' && JSON.parse(outcome.result.reveal()), [])
+      assert.deepEqual(
+        outcome.kind === 'returned' && JSON.parse(String(outcome.result.reveal())),
+        [],
+      )
     })
   })
 }

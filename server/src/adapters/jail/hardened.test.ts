@@ -10,6 +10,7 @@ import { lacksNamespaces } from '../../../test/kit/programs.ts'
 import { readableInstallation } from '../../../test/kit/readable-installation.ts'
 import { temporaryFolder } from '../../../test/kit/running-vault.ts'
 import { GuestProcess } from './guest-process.ts'
+import { ResultReader } from './result-reader.ts'
 import { prepareGuestFiles, type GuestFiles } from './guest-files.ts'
 import { hardened } from './hardened.ts'
 import { NO_WAY } from './no-way.ts'
@@ -185,6 +186,7 @@ async function prewarmed(): Promise<[GuestProcess, GuestFiles]> {
   const files = prepareGuestFiles()
   const walls = hardened({ name: 'node', main: files.main, readable: [files.folder], aliases: [] })
   const guest = new GuestProcess({
+    results: new ResultReader(),
     walls,
     waysOut: NO_WAY,
     output: null,

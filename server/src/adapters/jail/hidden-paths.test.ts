@@ -32,7 +32,7 @@ test('pathHider() replaces paths as such and in file URLs, the longest first, an
 test('parseThrown() hides paths in every text of an error, and leaves a response as it is', () => {
   const at = '/srv/vault/x'
   const thrown = { name: at, message: at, errors: { [at]: [at, { [at]: at }] }, body: at }
-  const { error } = parseThrown(JSON.stringify(thrown), '', pathHider(PATHS))
+  const { error } = parseThrown(Buffer.from(JSON.stringify(thrown)), '', pathHider(PATHS))
   const { body, ...texts } = error
   assert.ok(!JSON.stringify(texts).includes('/srv'), JSON.stringify(texts))
   assert.equal(body, at)

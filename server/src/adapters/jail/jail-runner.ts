@@ -71,6 +71,7 @@ import { jailed } from './jailed.ts'
 import { FinishingProcesses } from './finishing-processes.ts'
 import { GuestProcess, type GuestSettings, type ReactorOutput } from './guest-process.ts'
 import { NO_WAY } from './no-way.ts'
+import { ResultReader } from './result-reader.ts'
 import { installedPackages } from './packages.ts'
 import { portable } from './portable.ts'
 import { testWalls } from './self-test.ts'
@@ -133,6 +134,7 @@ export class JailRunner implements ReactorRunner {
   readonly #over: JailSettings['over']
   readonly #overMsMax: number
   readonly #finishing = new FinishingProcesses()
+  readonly #results = new ResultReader()
   #closed = false
 
   /**
@@ -178,6 +180,7 @@ export class JailRunner implements ReactorRunner {
     this.#settings = {
       walls: wallsOf(settings, inside),
       waysOut,
+      results: this.#results,
       output,
       redacts,
       hide: pathHider(hidden),
@@ -236,6 +239,7 @@ export class JailRunner implements ReactorRunner {
     this.#warm.close()
     for (const it of this.#guests) it.kill()
     await Promise.all([...this.#guests].map((it) => it.ended))
+    await this.#results.close()
     this.#files.remove()
   }
 

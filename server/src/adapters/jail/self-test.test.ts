@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { Sensitive } from '../../base/sensitive.ts'
 import type { ReactorOutcome, SandboxRun } from '../../ports/reactor-runner.ts'
+import { outcomeOf, readResult } from './read-result.ts'
 import { testWalls } from './self-test.ts'
 
 const PROBE = fileURLToPath(new URL('../../../test/kit/jailed-code.probe.ts', import.meta.url))
@@ -79,5 +79,5 @@ async function runBare({ code, args }: SandboxRun): Promise<ReactorOutcome> {
   const command = [PROBE, code, args.reveal(), 'bare']
   const child = spawnSync(process.execPath, command, { encoding: 'utf8' })
   const { result } = JSON.parse(child.stdout)
-  return { kind: 'returned', result: new Sensitive(JSON.stringify(result)) }
+  return outcomeOf(readResult(Buffer.from(JSON.stringify(result))))
 }

@@ -25,9 +25,9 @@ export async function testWalls(
     return explain(messagesOf(error))
   }
   if (outcome.kind !== 'returned') return `the test of them ended as ${outcome.kind}`
-  const reached: string[] = JSON.parse(outcome.result.reveal())
-  if (reached.length === 0) return null
-  return `code inside could ${reached.join(', ')}: this system does not enforce what it promised to`
+  const reached = outcome.result.reveal().toString().slice(1, -1)
+  if (reached === '') return null
+  return `code inside could ${reached.replaceAll('","', ', ').slice(1, -1)}: this system does not enforce what it promised to`
 }
 
 /** Translates the launcher's error into what is missing and how to get it. */
