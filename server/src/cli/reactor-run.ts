@@ -16,6 +16,7 @@ import {
 } from '../ports/reactor-runner.ts'
 import type { CommandInput, RunCommand } from './command.ts'
 import { followFiles } from './follow-files.ts'
+import { describeGuestUser } from './guest-user.ts'
 import { readAuthorities } from './read-authorities.ts'
 
 /**
@@ -62,7 +63,8 @@ export const reactorRun: RunCommand = async ({ flags, words, out, err }) => {
       const outcome = await runner.run(input)
       const end = printOutcome(outcome, { out, err })
       const { ms, privateBytes } = took
-      err(`${end} after ${ms.toFixed(1)} ms, with ${(privateBytes / MiB).toFixed(1)} MiB`)
+      const user = runner.guestUser === null ? '' : `; ${describeGuestUser(runner.guestUser)}`
+      err(`${end} after ${ms.toFixed(1)} ms, with ${(privateBytes / MiB).toFixed(1)} MiB${user}`)
       return outcome.kind === 'returned' ? 0 : 1
     }
     const status = await run(first)

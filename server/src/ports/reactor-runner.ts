@@ -10,6 +10,9 @@ export interface ReactorRunner {
   /** The strength of the sandbox; null if it is insufficient and nothing is run. */
   readonly level: ReactorLevel | null
 
+  /** The user whose rights the code has, which the sandbox takes away further; null if nothing is run, or the system has no users. */
+  readonly guestUser: GuestUser | null
+
   /** Whether a run of the tenant would begin now, or be queued. */
   hasCapacity(tenantId: string): boolean
 
@@ -30,6 +33,9 @@ export type Admit = () => Promise<void>
 
 export const REACTOR_LEVELS = ['jail', 'hardened', 'portable'] as const
 export type ReactorLevel = (typeof REACTOR_LEVELS)[number]
+
+/** `own`: each process has a user id that no other process has. */
+export type GuestUser = 'own' | 'service' | 'root'
 
 /** One run of a reactor's code. Not a job: a job is a queued invocation, and running it is one of its stages. */
 export interface SandboxRun {

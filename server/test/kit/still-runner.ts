@@ -30,6 +30,7 @@ export interface StillRunner extends ReactorRunner {
 export function stillRunner(): StillRunner {
   const runner: StillRunner = {
     level: 'jail',
+    guestUser: 'own',
     ran: [],
     hasCapacity: () => true,
     slot: () => null,
