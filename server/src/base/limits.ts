@@ -215,6 +215,13 @@ export const REACTOR_TIMEOUT_ASKED_MS_MAX = 210_000
 export const REACTOR_RESULT_BYTES_MAX = 5 * MiB
 
 /**
+ * A result up to this length is read on the main thread; a longer one in a worker, which ends when idle. 32 KiB of the smallest
+ * values take a millisecond. Ours: decision 0090.
+ */
+export const REACTOR_RESULT_INLINE_BYTES = 32 * KiB
+export const REACTOR_RESULT_IDLE_MS = 10 * 1000
+
+/**
  * The message of an error that code throws; a longer one is not shown. Then its `errors`: the length of a name, and how many
  * names, and messages of each, there are. Ours.
  */

@@ -57,7 +57,7 @@ test('openRunner() lets reactors reach the service, and the outside by the egres
   await service.close()
   assert.deepEqual(whose, [{ tenantId: 'tenant-a', destinations: ['destination.test'] }])
   assert.equal(
-    outcome.kind === 'returned' && outcome.result.reveal(),
+    outcome.kind === 'returned' && String(outcome.result.reveal()),
     '[{},"Refused by the rule on unlisted"]',
   )
 })

@@ -6,6 +6,7 @@ import { REACTOR_LOG_LINE_CHARS_MAX } from '../base/limits.ts'
 import type { Egress } from '../ports/egress.ts'
 import type { Log } from '../ports/log.ts'
 import type { ReactorLevel, SandboxRun } from '../ports/reactor-runner.ts'
+import { AS_ROOT_ADVICE, describeGuestUser } from './guest-user.ts'
 
 /** The settings of the runner, and its dependencies. */
 export interface RunnerSettings {
@@ -46,6 +47,9 @@ export async function openRunner(settings: RunnerSettings): Promise<JailRunner> 
   })
   if (runner.flaw !== null) log.warn('no_reactors', { reason: runner.flaw })
   else if (level === 'portable') log.warn('reactors_without_walls', { reason: NO_WALLS })
+  if (runner.guestUser === 'root' && level !== 'portable') {
+    log.warn('reactors_as_root', { reason: describeGuestUser('root'), hint: AS_ROOT_ADVICE })
+  }
   if (runner.missing.length > 0) {
     log.warn('packages_missing', { packages: runner.missing, hint: BESIDE })
   }

@@ -6,6 +6,7 @@ import { isJsonObject, type Json } from '../base/json.ts'
 import { MiB, REACTOR_CODE_CHARS_MAX, REACTOR_TIMEOUT_MS } from '../base/limits.ts'
 import { containsPlaceholder, secretIn } from '../base/secret-value.ts'
 import { Sensitive } from '../base/sensitive.ts'
+import { parseStrictJson } from '../base/strict-json.ts'
 import { ConfigError, readConfig, SETTINGS } from '../config.ts'
 import {
   describePosition,
@@ -15,6 +16,7 @@ import {
 } from '../ports/reactor-runner.ts'
 import type { CommandInput, RunCommand } from './command.ts'
 import { followFiles } from './follow-files.ts'
+import { describeGuestUser } from './guest-user.ts'
 import { readAuthorities } from './read-authorities.ts'
 
 /**
@@ -61,7 +63,8 @@ export const reactorRun: RunCommand = async ({ flags, words, out, err }) => {
       const outcome = await runner.run(input)
       const end = printOutcome(outcome, { out, err })
       const { ms, privateBytes } = took
-      err(`${end} after ${ms.toFixed(1)} ms, with ${(privateBytes / MiB).toFixed(1)} MiB`)
+      const user = runner.guestUser === null ? '' : `; ${describeGuestUser(runner.guestUser)}`
+      err(`${end} after ${ms.toFixed(1)} ms, with ${(privateBytes / MiB).toFixed(1)} MiB${user}`)
       return outcome.kind === 'returned' ? 0 : 1
     }
     const status = await run(first)
@@ -145,7 +148,7 @@ function printOutcome(
   { out, err }: Pick<CommandInput, 'out' | 'err'>,
 ): string {
   if (outcome.kind === 'returned') {
-    out(JSON.stringify(JSON.parse(outcome.result.reveal()), null, 2))
+    out(JSON.stringify(parseStrictJson(outcome.result.reveal()), null, 2))
     return 'It returned'
   }
   if (outcome.kind === 'threw') err(thrownLines(outcome.error).join('\n'))
@@ -162,6 +165,7 @@ const ENDS = {
   'timed-out': 'It took too long: it was ended',
   'out-of-memory': 'It took too much memory: it was ended',
   died: 'Its process died',
+  unsendable: 'It returned a value that JSON cannot carry exactly',
 }
 
 /** Renders the name and the message, then the remaining members. */

@@ -25,7 +25,7 @@ import {
 import { checkContentEncoding, checkContentType, isBodiless } from './request-headers.ts'
 import { quotaOf, type RequestQuota } from './request-quota.ts'
 import { sendAnswer } from './send.ts'
-import { parseStrictJson } from './strict-json.ts'
+import { parseStrictJson } from '../base/strict-json.ts'
 import { joinTickBatch } from './tick-batching.ts'
 import { wholeBody } from './whole-body.ts'
 

@@ -31,10 +31,15 @@ export const getReady = endpoint({
   handle: async ({ world }) => {
     try {
       await world.store.check()
-      return ok({ status: 'ok', checks: { store: 'ok' } })
+      const { guestUser } = world.runner
+      const reactors = guestUser === null ? 'off' : USERS[guestUser]
+      return ok({ status: 'ok', checks: { store: 'ok', reactors } })
     } catch (error) {
       world.log.error('store_check_failed', error)
       return { status: 503, body: { status: 'unavailable', checks: { store: 'unavailable' } } }
     }
   },
 })
+
+/** Whose rights the code of reactors has, by name. */
+const USERS = { own: 'own users', service: "the service's user", root: 'root' } as const

@@ -10,6 +10,9 @@ export interface ReactorRunner {
   /** The strength of the sandbox; null if it is insufficient and nothing is run. */
   readonly level: ReactorLevel | null
 
+  /** The user whose rights the code has, which the sandbox takes away further; null if nothing is run, or the system has no users. */
+  readonly guestUser: GuestUser | null
+
   /** Whether a run of the tenant would begin now, or be queued. */
   hasCapacity(tenantId: string): boolean
 
@@ -31,6 +34,9 @@ export type Admit = () => Promise<void>
 export const REACTOR_LEVELS = ['jail', 'hardened', 'portable'] as const
 export type ReactorLevel = (typeof REACTOR_LEVELS)[number]
 
+/** `own`: each process has a user id that no other process has. */
+export type GuestUser = 'own' | 'service' | 'root'
+
 /** One run of a reactor's code. Not a job: a job is a queued invocation, and running it is one of its stages. */
 export interface SandboxRun {
   readonly tenantId: string
@@ -50,8 +56,16 @@ export interface SandboxRun {
 }
 
 export type ReactorOutcome =
-  /** As JSON text; `null` for values that JSON cannot represent. */
-  | { readonly kind: 'returned'; readonly result: Sensitive<string> }
+  | {
+      readonly kind: 'returned'
+      /** JSON in UTF-8, parsed and written again by the service; `null` for values that JSON cannot represent. */
+      readonly result: Sensitive<Buffer>
+      /** Where in the result these members of it are, each from its first byte to the one after its last; null if absent. */
+      readonly raw: readonly [from: number, to: number] | null
+      readonly tokenize: readonly [from: number, to: number] | null
+    }
+  /** The code returned, but the service could not give back the same value: decision 0010. */
+  | { readonly kind: 'unsendable' }
   | {
       readonly kind: 'threw'
       readonly error: ThrownError

@@ -14,7 +14,7 @@ import {
   MiB,
 } from '../../src/base/limits.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
-import { parseStrictJson } from '../../src/http/strict-json.ts'
+import { parseStrictJson } from '../../src/base/strict-json.ts'
 import { findTokenReferences } from '../../src/tokens/token-references.ts'
 import { stillVault, type Reply, type StillVault } from '../kit/still-vault.ts'
 

@@ -298,7 +298,10 @@ for (const level of REACTOR_LEVELS) {
       const args = JSON.stringify(HIDDEN.map((it) => it.split('').toReversed().join('')))
       const outcome = await runner.run({ ...runOf(WALK), args: new Sensitive(args) })
       assert.equal(outcome.kind, 'returned', JSON.stringify(outcome))
-      assert.deepEqual(outcome.kind === 'returned' && JSON.parse(outcome.result.reveal()), [])
+      assert.deepEqual(
+        outcome.kind === 'returned' && JSON.parse(String(outcome.result.reveal())),
+        [],
+      )
     })
   })
 }
@@ -307,7 +310,7 @@ for (const level of REACTOR_LEVELS) {
 function assertHidden(code: string, ...known: readonly unknown[]): void {
   const shown = known.map((it) => {
     const outcome = it as Partial<ReactorOutcome> | undefined
-    const result = outcome?.kind === 'returned' ? outcome.result!.reveal() : ''
+    const result = outcome?.kind === 'returned' ? String(outcome.result!.reveal()) : ''
     return `${JSON.stringify(it)} ${typeof it === 'string' ? it : result}`
   })
   for (const it of HIDDEN) assert.ok(!shown.join(' ').includes(it), `${code}: ${shown.join(' ')}`)

@@ -6,6 +6,7 @@ import { duplexPair, PassThrough, type Duplex } from 'node:stream'
 import { diceOf, type Dice } from '../../crash/dice.ts'
 import type { WaysOut } from '../../src/adapters/jail/broker.ts'
 import { GuestProcess } from '../../src/adapters/jail/guest-process.ts'
+import { ResultReader } from '../../src/adapters/jail/result-reader.ts'
 import { FRAME, frame, numberedFrame } from '../../src/adapters/jail/guest/frames.ts'
 import { SERVICE } from '../../src/adapters/jail/guest/messages.ts'
 import type { StartedGuest } from '../../src/adapters/jail/walls.ts'
@@ -34,6 +35,7 @@ async function runSequence(roll: Dice): Promise<string> {
   const outside = new Outside(roll)
   const child = new SpokenChild()
   const guest = new GuestProcess({
+    results: new ResultReader(),
     walls: { begin: () => child.started() },
     setUp: {
       builtIns: [],

@@ -738,7 +738,7 @@ test('GET /health/ready is 200 when the store can be read and written', async ()
   const { vault } = await tokenStage()
   const reply = await vault.call('GET', '/health/ready')
   assert.equal(reply.status, 200)
-  assert.deepEqual(reply.json(), { status: 'ok', checks: { store: 'ok' } })
+  assert.deepEqual(reply.json(), { status: 'ok', checks: { store: 'ok', reactors: 'own users' } })
 })
 
 test('no answer holds a null member', async () => {

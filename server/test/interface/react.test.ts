@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict'
+import { outcomeOf, readResult } from '../../src/adapters/jail/read-result.ts'
 import { describe, test } from 'node:test'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import {
   BODY_BYTES_MAX,
   CVC_LIFETIME_MS,
   IDEMPOTENCY_LIFETIME_MS,
-  REACTOR_RESULT_BYTES_MAX,
   REACTOR_TIMEOUT_MS,
   REACTOR_TOKENS_MAX,
 } from '../../src/base/limits.ts'
-import { Sensitive } from '../../src/base/sensitive.ts'
 import {
   RunnerBusy,
   RunnerUnavailable,
@@ -277,13 +276,11 @@ describe('POST /reactors/{id}/react answers', () => {
   })
 
   test('500 to results that cannot be sent', async () => {
-    const long = JSON.stringify({ raw: 'x'.repeat(REACTOR_RESULT_BYTES_MAX) })
-    for (const text of ['', '{', 'undefined', '{"raw":"\\ud800"}', '{"raw":1e999}', long]) {
-      const outcome = { kind: 'returned', result: new Sensitive(text) } as const
+    for (const text of ['', '{', 'undefined', '{"raw":"\\ud800"}', '{"raw":1e999}']) {
+      const outcome = outcomeOf(readResult(Buffer.from(text)))
       const { react } = await reactorStage({ behave: () => outcome })
       const reply = await react({})
       assert.deepEqual([reply.status, reply.json()['code']], [500, 'reactor_error'])
-      assert.ok(!reply.text.includes('xxx'))
     }
   })
 })

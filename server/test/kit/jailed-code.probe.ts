@@ -52,7 +52,7 @@ const outcome = await runner.run(run)
 process.stdout.write(
   `${JSON.stringify(
     outcome.kind === 'returned'
-      ? { kind: 'returned', result: JSON.parse(outcome.result.reveal()) }
+      ? { kind: 'returned', result: JSON.parse(String(outcome.result.reveal())) }
       : outcome,
   )}\n`,
 )

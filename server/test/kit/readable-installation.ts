@@ -47,15 +47,29 @@ export function readableInstallation(
   for (const parent of READABLE_PARENTS) {
     const copy = mkdtempSync(path.join(parent, 'symbolon-test-'))
     test.after(() => rmSync(copy, { recursive: true, force: true }))
-    const pathInCopy = (file: string): string => path.join(copy, path.relative(CHECKOUT, file))
-    for (const it of copied) cpSync(it, pathInCopy(it), { recursive: true })
-    const node = path.join(copy, 'node')
-    copyFileSync(process.execPath, node)
+    const installation = copyTo(copy, copied, probe)
     openToAll(copy)
     // A file system may be mounted with `noexec`.
-    if (spawnSync(node, ['-v']).status === 0) return { node, probe: pathInCopy(probe) }
+    if (spawnSync(installation.node, ['-v']).status === 0) return installation
   }
   throw new Error('No temporary folder lets every user read files and run programs')
+}
+
+/** Returns an installation below a folder that only this user can enter, such as one in /root; removed after `test`. */
+export function closedInstallation(test: { after: (fn: () => void) => void }): Installation {
+  const { folders } = installedPackages(['koffi', ...PACKAGES], PROBE)
+  const parts = [path.join(SERVER, 'src'), ...folders, path.dirname(PROBE)]
+  const copy = mkdtempSync(path.join(tmpdir(), 'symbolon-test-'))
+  test.after(() => rmSync(copy, { recursive: true, force: true }))
+  return copyTo(copy, [...parts, path.join(SERVER, 'package.json')], PROBE)
+}
+
+function copyTo(copy: string, parts: readonly string[], probe: string): Installation {
+  const pathInCopy = (file: string): string => path.join(copy, path.relative(CHECKOUT, file))
+  for (const it of parts) cpSync(it, pathInCopy(it), { recursive: true })
+  const node = path.join(copy, 'node')
+  copyFileSync(process.execPath, node)
+  return { node, probe: pathInCopy(probe) }
 }
 
 /** Returns a temporary folder that every user can enter, whatever TMPDIR is. */

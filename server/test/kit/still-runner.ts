@@ -1,5 +1,5 @@
 import type { Json } from '../../src/base/json.ts'
-import { Sensitive } from '../../src/base/sensitive.ts'
+import { outcomeOf, readResult } from '../../src/adapters/jail/read-result.ts'
 import type {
   CodePosition,
   SandboxRun,
@@ -30,6 +30,7 @@ export interface StillRunner extends ReactorRunner {
 export function stillRunner(): StillRunner {
   const runner: StillRunner = {
     level: 'jail',
+    guestUser: 'own',
     ran: [],
     hasCapacity: () => true,
     slot: () => null,
@@ -56,7 +57,7 @@ export function stillRunner(): StillRunner {
 
 /** Returns the outcome of code that returns `result`. */
 export function returned(result: Json): ReactorOutcome {
-  return { kind: 'returned', result: new Sensitive(JSON.stringify(result)) }
+  return outcomeOf(readResult(Buffer.from(JSON.stringify(result))))
 }
 
 /** Returns the outcome of code that throws `error` at `position`. */

@@ -49,7 +49,7 @@ export async function jailOf(level: ReactorLevel) {
       const lines = said.get(run) ?? ''
       said.delete(run)
       assert.match(lines, OWN_OUTPUT, code)
-      return outcome.kind === 'returned' ? JSON.parse(outcome.result.reveal()) : null
+      return outcome.kind === 'returned' ? JSON.parse(String(outcome.result.reveal())) : null
     }
   }
   const close = async (): Promise<void> => {

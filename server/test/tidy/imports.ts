@@ -26,10 +26,11 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'adapters/postgres': ['base', 'ports'],
   'adapters/local-keyring': ['base', 'ports'],
   'adapters/age': ['base'],
-  'adapters/canonical-json': ['base', 'ports'],
-  'adapters/jail': ['base', 'ports', 'adapters/jail/guest'],
+  'adapters/canonical-json': ['base', 'ports', 'adapters/worker-thread'],
+  'adapters/jail': ['base', 'ports', 'adapters/jail/guest', 'adapters/worker-thread'],
   'adapters/jail/guest': [],
   'adapters/egress': ['base', 'ports'],
+  'adapters/worker-thread': ['base'],
   'adapters/metrics': ['base', 'ports'],
   'adapters/system': ['base', 'ports'],
 

@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream'
-import { isJsonObject, type Json } from '../../base/json.ts'
+import { isJsonObject } from '../../base/json.ts'
+import { parseBoundedJson } from '../../base/strict-json.ts'
 import type { SandboxRun } from '../../ports/reactor-runner.ts'
 import { CONNECTIONS_MAX, FRAME, numberedFrame, type Frame } from './guest/frames.ts'
 import { SERVICE } from './guest/messages.ts'
@@ -92,7 +93,7 @@ export class Broker {
 /** Throws when the content is not a host and port. */
 function parseConnectionTarget(content: Buffer): { host: string; port: number } {
   if (content.length > CONNECTION_TARGET_BYTES_MAX) throw new Error('A long name')
-  const json: Json = JSON.parse(content.toString())
+  const json = parseBoundedJson(content)
   if (!isJsonObject(json)) throw new Error('No destination')
   const { host, port } = json
   if (typeof host !== 'string' || typeof port !== 'number') throw new Error('No destination')

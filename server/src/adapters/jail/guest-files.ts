@@ -27,16 +27,24 @@ export interface GuestFiles {
 /**
  * Prepares the guest's program as JavaScript. A published package contains it. A checkout gets a copy without types in
  * a temporary folder: if each guest stripped them, each would need the memory of a compiler. Also removes such folders
- * left by services that were killed.
+ * left by services that were killed. With `copyTo`, always makes the copy, in that folder.
  */
-export function prepareGuestFiles(): GuestFiles {
+export function prepareGuestFiles(copyTo?: string): GuestFiles {
   const source = fileURLToPath(new URL('./guest/main.ts', import.meta.url))
   const home = path.dirname(source)
-  if (path.extname(source) === '.js') return { folder: home, main: source, remove: () => {} }
-  const parent = realpathSync(tmpdir())
+  const published = path.extname(source) === '.js'
+  if (published && copyTo === undefined) return { folder: home, main: source, remove: () => {} }
+  const parent = realpathSync(copyTo ?? tmpdir())
   removeLeftFolders(parent)
   const folder = mkdtempSync(path.join(parent, `${nameFor(process.pid)}-`))
   chmodSync(folder, 0o755)
+  const remove = (): void => rmSync(folder, { recursive: true, force: true })
+  if (published) {
+    for (const it of readdirSync(home)) {
+      writeReadable(path.join(folder, it), readFileSync(path.join(home, it), 'utf8'))
+    }
+    return { folder, main: path.join(folder, path.basename(source)), remove }
+  }
   const files = readdirSync(home).filter((it) => it.endsWith('.ts') && !it.endsWith('.test.ts'))
   const scripts = withoutTypes(files.map((it) => path.join(home, it)))
   for (const [n, file] of files.entries()) {
@@ -45,11 +53,7 @@ export function prepareGuestFiles(): GuestFiles {
   }
   // Ends Node's search for the module type here.
   writeReadable(path.join(folder, 'package.json'), '{}')
-  return {
-    folder,
-    main: path.join(folder, 'main.mjs'),
-    remove: () => rmSync(folder, { recursive: true, force: true }),
-  }
+  return { folder, main: path.join(folder, 'main.mjs'), remove }
 }
 
 /** Makes the file readable for every user, whatever the service's umask. */

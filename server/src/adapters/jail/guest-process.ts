@@ -9,7 +9,6 @@ import {
   REACTOR_OUTPUT_BYTES_MAX,
   REACTOR_STDERR_BYTES_MAX,
 } from '../../base/limits.ts'
-import { Sensitive } from '../../base/sensitive.ts'
 import type { ReactorOutcome, SandboxRun } from '../../ports/reactor-runner.ts'
 import { Broker, type WaysOut } from './broker.ts'
 import { GuestChannel } from './guest-channel.ts'
@@ -17,6 +16,7 @@ import { FRAME, outputCost, textFrame, type Frame } from './guest/frames.ts'
 import type { GuestRun, GuestSetUp } from './guest/messages.ts'
 import { parseThrown } from './parse-thrown.ts'
 import { redactor } from './redact.ts'
+import type { ResultReader } from './result-reader.ts'
 import { CHANNEL, type Walls } from './walls.ts'
 
 /** Settings common to all guests. */
@@ -24,6 +24,7 @@ export interface GuestSettings {
   readonly walls: Walls
   readonly setUp: GuestSetUp
   readonly waysOut: WaysOut
+  readonly results: Pick<ResultReader, 'read'>
   readonly output: ReactorOutput | null
   /** Whether to redact the values that a reactor was given from its output. */
   readonly redacts: boolean
@@ -54,6 +55,7 @@ export class GuestProcess {
   #complaint = ''
   #begun: { resolve: () => void; reject: (error: Error) => void } | null
   readonly #broker: Broker
+  readonly #results: GuestSettings['results']
   readonly #output: ReactorOutput | null
   readonly #redacts: boolean
   readonly #hide: (text: string) => string
@@ -65,7 +67,7 @@ export class GuestProcess {
   #privateBytesMax = 0
   #leftover: string | null = null
 
-  constructor({ walls, setUp, waysOut, output, redacts, hide }: GuestSettings) {
+  constructor({ walls, setUp, waysOut, results, output, redacts, hide }: GuestSettings) {
     const flags = [...RUNTIME_FLAGS, ...(setUp.checks ? ['--no-addons'] : [])]
     const { child, guest } = walls.begin(flags)
     this.#child = child
@@ -81,6 +83,7 @@ export class GuestProcess {
       fault: () => this.kill(),
       drained: () => this.#broker.resume(),
     })
+    this.#results = results
     this.#output = output
     this.#redacts = redacts
     this.#hide = hide
@@ -136,13 +139,18 @@ export class GuestProcess {
     if (this.#over !== null) throw new Error('Cannot run code: the last run is not over')
     const number = ++this.#runs
     this.#leftover = null
+    if (this.#gone) return { kind: 'died' }
     const { promise, resolve } = Promise.withResolvers<ReactorOutcome>()
+    const deadline = setTimeout(() => this.kill('timed-out'), run.timeoutMs)
     this.#current = {
       run,
       number,
       outputLeft: REACTOR_OUTPUT_BYTES_MAX,
       redact: this.#redacts ? null : asSaid,
-      settle: resolve,
+      settle: (outcome) => {
+        clearTimeout(deadline)
+        resolve(outcome)
+      },
     }
     const message: GuestRun = { run: number, apiKey: run.apiKey?.reveal() ?? null }
     const frames = [
@@ -151,12 +159,8 @@ export class GuestProcess {
       textFrame(FRAME.run, JSON.stringify(message)),
     ]
     if (number === 1) frames.unshift(textFrame(FRAME.code, run.code))
-    if (this.#gone) return { kind: 'died' }
-    const deadline = setTimeout(() => this.kill('timed-out'), run.timeoutMs)
     this.#channel.sendInput(Buffer.concat(frames))
-    const outcome = await promise
-    clearTimeout(deadline)
-    return outcome
+    return await promise
   }
 
   /** Stops the process until thaw(), so that it uses no processor time. */
@@ -224,26 +228,45 @@ export class GuestProcess {
     }
     // Run numbers are never reused, so no frame of an earlier run is taken for an answer of this one.
     const number = payload.readUInt32BE(0)
+    if (kind === FRAME.returned) {
+      const { run } = answered(current, number)
+      const read = this.#results.read(run.tenantId, payload.subarray(4))
+      this.#finish(number, read instanceof Promise ? this.#readLater(read) : read)
+      if (!(read instanceof Promise) && read.kind === 'died') this.kill()
+      return
+    }
+    if (payload.length > 4 + REACTOR_ERROR_BYTES_MAX) throw new Error('A long text')
     const text = new TextDecoder('utf-8', { fatal: true }).decode(payload.subarray(4))
     if (kind === FRAME.over && number === this.#over?.number) {
       if (text.length > REACTOR_LEFTOVER_CHARS_MAX) throw new Error('A long leftover')
       this.#leave(text)
       return
     }
-    if (current === null || number !== current.number) throw new Error('An answer to nothing')
+    const asked = answered(current, number)
     if (kind === FRAME.output) {
-      current.outputLeft -= outputCost(text.endsWith('\n') ? text : `${text}\n`)
-      if (this.#output === null || current.outputLeft < 0) throw new Error('Unexpected output')
-      const { run } = current
-      current.redact ??= redactor(handedTo(run))
-      this.#output(run, this.#hide(current.redact(text)))
+      asked.outputLeft -= outputCost(text.endsWith('\n') ? text : `${text}\n`)
+      if (this.#output === null || asked.outputLeft < 0) throw new Error('Unexpected output')
+      const { run } = asked
+      asked.redact ??= redactor(handedTo(run))
+      this.#output(run, this.#hide(asked.redact(text)))
       return
     }
-    const outcome = parseAnswer(kind, text, current.run.code, this.#hide)
+    this.#finish(number, parseFailure(kind, payload.subarray(4), asked.run.code, this.#hide))
+    if (kind === FRAME.crashed || kind === FRAME.neverLoaded) this.kill()
+  }
+
+  /** Ends the run, although its process may still be finishing, and its result be read. */
+  #finish(number: number, outcome: ReactorOutcome | Promise<ReactorOutcome>): void {
     const { promise: leftover, resolve } = Promise.withResolvers<string>()
     this.#over = { number, leftover, resolve }
     this.#settle(outcome)
-    if (kind === FRAME.crashed || kind === FRAME.neverLoaded) this.kill()
+  }
+
+  /** Kills the process if its result is malformed, or cannot be read because the runner is closed. */
+  async #readLater(read: Promise<ReactorOutcome>): Promise<ReactorOutcome> {
+    const outcome = await read.catch((): ReactorOutcome => ({ kind: 'died' }))
+    if (outcome.kind === 'died') this.kill()
+    return outcome
   }
 
   #leave(leftover: string): void {
@@ -251,7 +274,7 @@ export class GuestProcess {
     this.#over?.resolve(leftover)
   }
 
-  #settle(outcome: ReactorOutcome): void {
+  #settle(outcome: ReactorOutcome | Promise<ReactorOutcome>): void {
     this.#broker.closeAll()
     this.#current?.settle(outcome)
     this.#current = null
@@ -283,7 +306,7 @@ interface CurrentRun {
   outputLeft: number
   /** Created when first needed. */
   redact: ((line: string) => string) | null
-  readonly settle: (outcome: ReactorOutcome) => void
+  readonly settle: (outcome: ReactorOutcome | Promise<ReactorOutcome>) => void
 }
 
 /** A run that has its outcome, but whose process may still be finishing. */
@@ -308,18 +331,19 @@ const RUNTIME_FLAGS = [
   `--max-old-space-size=${REACTOR_HEAP_MIB}`,
 ]
 
-function parseAnswer(
+/** Returns the current run; throws if the guest's answer is not for it. */
+function answered(current: CurrentRun | null, number: number): CurrentRun {
+  if (current === null || number !== current.number) throw new Error('An answer to nothing')
+  return current
+}
+
+function parseFailure(
   kind: number,
-  text: string,
+  bytes: Buffer,
   code: string,
   hide: (text: string) => string,
 ): ReactorOutcome {
-  if (kind === FRAME.returned) {
-    JSON.parse(text)
-    return { kind: 'returned', result: new Sensitive(text) }
-  }
-  if (text.length > REACTOR_ERROR_BYTES_MAX) throw new Error('A long error')
-  const { error, position } = parseThrown(text, code, hide)
+  const { error, position } = parseThrown(bytes, code, hide)
   if (kind === FRAME.noFunction || kind === FRAME.neverLoaded) {
     if (typeof error.message !== 'string') throw new Error('No reason')
     return { kind: 'no-function', message: error.message, position }

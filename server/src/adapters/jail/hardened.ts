@@ -4,11 +4,8 @@ import { existsSync, realpathSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
 import { REACTOR_DATA_BYTES_MAX } from '../../base/limits.ts'
-import { LAUNCHER } from './jailed.ts'
 import { unusedId } from './launch/identity.ts'
 import { GUEST_HOST, type LaunchPlan } from './launch/launch-plan.ts'
-import { installedPackages } from './packages.ts'
-import { canBeReadByAll } from './readable.ts'
 import { runtimeFiles } from './runtime-files.ts'
 import type { GuestFileAccess, Walls } from './walls.ts'
 
@@ -27,8 +24,8 @@ export function hardened(inside: GuestFileAccess, program = findBubblewrap()): W
   let world: BubblewrapSandbox | null = null
   return {
     begin: (flags) => {
-      world ??= worldAround(inside, program)
-      const { runtime, ownUser } = world
+      world ??= worldAround(inside)
+      const { runtime } = world
       const plan: LaunchPlan = {
         parent: 0,
         name: inside.name,
@@ -40,8 +37,8 @@ export function hardened(inside: GuestFileAccess, program = findBubblewrap()): W
         runtime,
         dataBytesMax: REACTOR_DATA_BYTES_MAX,
       }
-      const id = ownUser ? unusedId(randomInt(2 ** 27)) : 0
-      const args = [...world.arguments, process.execPath, LAUNCHER, JSON.stringify(plan)]
+      const id = inside.ownUser ? unusedId(randomInt(2 ** 27)) : 0
+      const args = [...world.arguments, inside.node, inside.launcher, JSON.stringify(plan)]
       const child = spawn(program, args, {
         stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
         env: {},
@@ -57,20 +54,18 @@ export function hardened(inside: GuestFileAccess, program = findBubblewrap()): W
 interface BubblewrapSandbox {
   /** The files of the Node runtime. */
   readonly runtime: readonly string[]
-  readonly ownUser: boolean
   /** Arguments of bubblewrap. */
   readonly arguments: readonly string[]
 }
 
-function worldAround({ readable, aliases }: GuestFileAccess, program: string): BubblewrapSandbox {
-  const runtime = runtimeFiles()
-  const launcher = installedPackages(['koffi'], LAUNCHER)
-  const folders = new Set([path.dirname(LAUNCHER), ...launcher.folders, ...readable])
+function worldAround(inside: GuestFileAccess): BubblewrapSandbox {
+  const { readable, aliases, launcher, launcherPackages } = inside
+  const runtime = runtimeFiles(inside.node)
+  const folders = new Set([path.dirname(launcher), ...launcherPackages.folders, ...readable])
   const visible = [...runtime, ...folders]
-  const names = new Set([...launcher.aliases, ...aliases])
+  const names = new Set([...launcherPackages.aliases, ...aliases])
   return {
     runtime: [...runtime, '/dev/null'],
-    ownUser: process.getuid?.() === 0 && canBeReadByAll([program, ...visible].filter(existsSync)),
     arguments: [
       ...NAMESPACES,
       ...visible.flatMap((it) => ['--ro-bind', it, it]),

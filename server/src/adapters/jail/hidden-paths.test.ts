@@ -32,7 +32,7 @@ test('pathHider() replaces paths as such and in file URLs, the longest first, an
 test('parseThrown() hides paths in every text of an error, and leaves a response as it is', () => {
   const at = '/srv/vault/x'
   const thrown = { name: at, message: at, errors: { [at]: [at, { [at]: at }] }, body: at }
-  const { error } = parseThrown(JSON.stringify(thrown), '', pathHider(PATHS))
+  const { error } = parseThrown(Buffer.from(JSON.stringify(thrown)), '', pathHider(PATHS))
   const { body, ...texts } = error
   assert.ok(!JSON.stringify(texts).includes('/srv'), JSON.stringify(texts))
   assert.equal(body, at)
@@ -41,8 +41,11 @@ test('parseThrown() hides paths in every text of an error, and leaves a response
 test('installationPaths() has the packages, wherever they lie, the service and Node, and no folder at the top', () => {
   const store = '/srv/store/uuid'
   const homes = { lodash: '/app/node_modules', axios: '/srv/vault/node_modules' }
-  const installed = { homes, folders: ['/app/node_modules/lodash', store], aliases: [] }
-  const real = installationPaths(installed, '/tmp/guest-1').map((it) => it.real)
+  const installed = { homes, folders: ['/app/node_modules/lodash', store], aliases: [], links: [] }
+  const real = installationPaths(installed, '/tmp/guest-1', {
+    launcher: '/srv/vault/launch/launch.ts',
+    node: process.execPath,
+  }).map((it) => it.real)
   for (const it of [
     '/app/node_modules',
     '/srv/vault/node_modules',

@@ -1,7 +1,6 @@
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { HiddenPath } from './guest/hidden-paths.ts'
-import { LAUNCHER } from './jailed.ts'
 import type { InstalledPackages } from './packages.ts'
 
 /** Root of the service's own package. */
@@ -14,6 +13,7 @@ const SERVICE = fileURLToPath(new URL('../../..', import.meta.url)).replace(/[/\
 export function installationPaths(
   { homes, folders, aliases }: InstalledPackages,
   guest: string,
+  { launcher, node }: { readonly launcher: string; readonly node: string },
 ): HiddenPath[] {
   const shown = new Map<string, string>()
   for (const it of [...folders, ...aliases]) shown.set(it, `${PACKAGES}/${path.basename(it)}`)
@@ -22,9 +22,9 @@ export function installationPaths(
     shown.set(it, PACKAGES)
   }
   shown.set(SERVICE, '/vault')
-  shown.set(path.dirname(LAUNCHER), '/reactor/launcher')
+  shown.set(path.dirname(launcher), '/reactor/launcher')
   shown.set(guest, '/reactor/runtime')
-  shown.set(process.execPath, '/reactor/node')
+  shown.set(node, '/reactor/node')
   // A folder at the top, such as /app, tells nothing, and its name may mean something else to the code.
   return [...shown]
     .filter(([real]) => path.dirname(real) !== path.parse(real).root && path.dirname(real) !== real)

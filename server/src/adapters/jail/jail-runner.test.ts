@@ -424,5 +424,5 @@ function bomb(piece: string): string {
 
 function resultOf(outcome: ReactorOutcome): unknown {
   assert.equal(outcome.kind, 'returned', JSON.stringify(outcome))
-  return outcome.kind === 'returned' ? JSON.parse(outcome.result.reveal()) : null
+  return outcome.kind === 'returned' ? JSON.parse(String(outcome.result.reveal())) : null
 }

@@ -56,6 +56,7 @@ import {
 import {
   RunnerUnavailable,
   type Admit,
+  type GuestUser,
   type ReactorLevel,
   type ReactorOutcome,
   type ReactorRunner,
@@ -63,17 +64,18 @@ import {
 } from '../../ports/reactor-runner.ts'
 import type { WaysOut } from './broker.ts'
 import { BUILT_INS, PACKAGES } from './allowed-modules.ts'
-import { prepareGuestFiles, type GuestFiles } from './guest-files.ts'
+import { prepareGuestInstallation, type GuestInstallation } from './guest-installation.ts'
 import { pathHider } from './guest/hidden-paths.ts'
-import { hardened } from './hardened.ts'
+import { findBubblewrap, hardened } from './hardened.ts'
 import { installationPaths } from './installation-paths.ts'
 import { jailed } from './jailed.ts'
 import { FinishingProcesses } from './finishing-processes.ts'
 import { GuestProcess, type GuestSettings, type ReactorOutput } from './guest-process.ts'
 import { NO_WAY } from './no-way.ts'
+import { ResultReader } from './result-reader.ts'
 import { installedPackages } from './packages.ts'
 import { portable } from './portable.ts'
-import { testWalls } from './self-test.ts'
+import { testWalls, type TestedWalls } from './self-test.ts'
 import { RunQueue } from './run-queue.ts'
 import type { GuestFileAccess, Walls } from './walls.ts'
 import { WarmProcesses } from './warm-processes.ts'
@@ -119,7 +121,8 @@ export class JailRunner implements ReactorRunner {
   readonly flaw: string | null
   /** Requested packages that are not installed. */
   readonly missing: readonly string[]
-  readonly #files: GuestFiles
+  readonly guestUser: GuestUser | null
+  readonly #installation: GuestInstallation
   readonly #settings: GuestSettings
   readonly #prewarmed: GuestProcess[] = []
   readonly #warm = new WarmProcesses()
@@ -133,6 +136,7 @@ export class JailRunner implements ReactorRunner {
   readonly #over: JailSettings['over']
   readonly #overMsMax: number
   readonly #finishing = new FinishingProcesses()
+  readonly #results = new ResultReader()
   #closed = false
 
   /**
@@ -142,42 +146,51 @@ export class JailRunner implements ReactorRunner {
    * start.
    */
   static async open(settings: JailSettings): Promise<JailRunner> {
-    const tested = new JailRunner({ ...settings, waysOut: NO_WAY, checks: false }, null)
-    const flaw = await testWalls(
-      (run) => tested.#runInFresh(run),
-      settings.level,
-      settings.wallsTestMsMax,
-    )
-    await tested.close()
-    const runner = new JailRunner(settings, flaw)
-    if (flaw === null) runner.#fillLater()
+    const { level, packages, bubblewrap = findBubblewrap() } = settings
+    const installed = installedPackages([...PACKAGES, ...packages], fileURLToPath(import.meta.url))
+    const installation = prepareGuestInstallation(level, installed, bubblewrap)
+    const within = { ...settings, waysOut: NO_WAY, checks: false }
+    const tested = new JailRunner(within, installation, { flaw: null, user: null })
+    const walls = await testWalls((run) => tested.#runInFresh(run), level, settings.wallsTestMsMax)
+    await tested.#stop()
+    const runner = new JailRunner(settings, installation, walls)
+    if (walls.flaw === null) runner.#fillLater()
     return runner
   }
 
-  private constructor(settings: JailSettings, flaw: string | null) {
+  private constructor(
+    settings: JailSettings,
+    installation: GuestInstallation,
+    { flaw, user }: TestedWalls,
+  ) {
     const { level, packages, authorities, waysOut, output = null } = settings
     const { redacts = true, checks = true } = settings
     this.flaw = flaw
     this.level = flaw === null ? level : null
-    this.#files = prepareGuestFiles()
-    const allowed = [...PACKAGES, ...packages]
-    const installed = installedPackages(allowed, fileURLToPath(import.meta.url))
+    this.guestUser = user === null ? null : guestUserOf(user)
+    this.#installation = installation
+    const { packages: installed, node, launcher, launcherPackages, ownUser } = installation
     const { homes, folders, aliases } = installed
     this.missing = packages.filter((it) => homes[it] === undefined)
     this.#measured = settings.measured
     this.#over = settings.over
     this.#overMsMax = settings.overMsMax ?? REACTOR_OVER_MS_MAX
-    const { folder, main } = this.#files
-    const hidden = installationPaths(installed, folder)
+    const { folder, main } = installation.files
+    const hidden = installationPaths(installed, folder, installation)
     const inside = {
-      name: checks ? 'node' : process.execPath,
+      name: checks ? 'node' : node,
       main,
       readable: [folder, ...folders],
       aliases,
+      node,
+      launcher,
+      launcherPackages,
+      ownUser,
     }
     this.#settings = {
       walls: wallsOf(settings, inside),
       waysOut,
+      results: this.#results,
       output,
       redacts,
       hide: pathHider(hidden),
@@ -230,13 +243,18 @@ export class JailRunner implements ReactorRunner {
   }
 
   async close(): Promise<void> {
+    await this.#stop()
+    this.#installation.files.remove()
+  }
+
+  async #stop(): Promise<void> {
     this.#closed = true
     clearInterval(this.#watch)
     clearTimeout(this.#filling)
     this.#warm.close()
     for (const it of this.#guests) it.kill()
     await Promise.all([...this.#guests].map((it) => it.ended))
-    this.#files.remove()
+    await this.#results.close()
   }
 
   /** Starting a process may take as long as a wait in the queue. A process that was for nothing is ended. */
@@ -321,6 +339,12 @@ export class JailRunner implements ReactorRunner {
     }
     this.#warm.look()
   }
+}
+
+/** `user` is the id that a guest found that it had. */
+function guestUserOf(user: number): GuestUser {
+  if (user === 0) return 'root'
+  return user === process.getuid?.() ? 'service' : 'own'
 }
 
 function wallsOf({ level, bubblewrap }: JailSettings, inside: GuestFileAccess): Walls {

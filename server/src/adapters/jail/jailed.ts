@@ -1,17 +1,12 @@
 import { spawn } from 'node:child_process'
 import { getCompileCacheDir } from 'node:module'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { REACTOR_DATA_BYTES_MAX } from '../../base/limits.ts'
 import type { LaunchPlan } from './launch/launch-plan.ts'
-import { canBeReadByAll } from './readable.ts'
 import { guestIs, type GuestFileAccess, type Walls } from './walls.ts'
 
-export const LAUNCHER = fileURLToPath(new URL('./launch/launch.ts', import.meta.url))
-
 /** The `jail` level: Landlock, a seccomp filter and resource limits, none of which need privileges. Decision 0030. */
-export function jailed({ name, main, readable }: GuestFileAccess): Walls {
-  const ownUser = process.getuid?.() === 0 && canBeReadByAll([process.execPath, ...readable])
+export function jailed({ name, main, readable, node, launcher, ownUser }: GuestFileAccess): Walls {
   return {
     begin: (flags) => {
       const plan: LaunchPlan = {
@@ -24,7 +19,7 @@ export function jailed({ name, main, readable }: GuestFileAccess): Walls {
         runtime: null,
         dataBytesMax: REACTOR_DATA_BYTES_MAX,
       }
-      const child = spawn(process.execPath, [LAUNCHER, JSON.stringify(plan)], {
+      const child = spawn(node, [launcher, JSON.stringify(plan)], {
         stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
         env: whereCompiled(),
       })

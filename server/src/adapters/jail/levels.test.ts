@@ -227,5 +227,5 @@ function statOf(id: string): { id: number; state: string; parent: number } | nul
 
 function shownResult(outcome: ReactorOutcome): unknown {
   assert.equal(outcome.kind, 'returned', JSON.stringify(outcome))
-  return outcome.kind === 'returned' ? JSON.parse(outcome.result.reveal()) : null
+  return outcome.kind === 'returned' ? JSON.parse(String(outcome.result.reveal())) : null
 }

@@ -169,7 +169,10 @@ describe('code runs as before', () => {
     test(what, async () => {
       const outcome = await run(code)
       assert.equal(outcome.kind, 'returned', JSON.stringify(outcome))
-      assert.deepEqual(outcome.kind === 'returned' && JSON.parse(outcome.result.reveal()), result)
+      assert.deepEqual(
+        outcome.kind === 'returned' && JSON.parse(String(outcome.result.reveal())),
+        result,
+      )
     })
   }
 })

@@ -9,6 +9,8 @@ export interface InstalledPackages {
   readonly folders: readonly string[]
   /** Symbolic links under which `anchor` finds packages of `names`. */
   readonly aliases: readonly string[]
+  /** All symbolic links under which they, and their dependencies, are found. */
+  readonly links: readonly string[]
 }
 
 /**
@@ -19,15 +21,16 @@ export function installedPackages(names: readonly string[], anchor: string): Ins
   const homes: Record<string, string> = {}
   const folders = new Set<string>()
   const aliases: string[] = []
+  const links = new Set<string>()
   for (const name of names) {
     const home = findHome(name, path.dirname(anchor))
     if (home === null) continue
     homes[name] = realHome(name, home)
-    collect(name, home, folders)
+    collect(name, home, folders, links)
     const place = path.join(home, name)
     if (realpathSync(place) !== place) aliases.push(place)
   }
-  return { homes, folders: [...folders], aliases }
+  return { homes, folders: [...folders], aliases, links: [...links] }
 }
 
 /** Returns the `node_modules` that contains the package after resolving links, or `home` if that is none. */
@@ -38,8 +41,10 @@ function realHome(name: string, home: string): string {
   return found ? above : home
 }
 
-function collect(name: string, home: string, folders: Set<string>): void {
-  const folder = realpathSync(path.join(home, name))
+function collect(name: string, home: string, folders: Set<string>, links: Set<string>): void {
+  const place = path.join(home, name)
+  const folder = realpathSync(place)
+  if (folder !== place) links.add(place)
   if (folders.has(folder)) return
   folders.add(folder)
   const { dependencies = {}, optionalDependencies = {} } = JSON.parse(
@@ -47,7 +52,7 @@ function collect(name: string, home: string, folders: Set<string>): void {
   )
   for (const it of Object.keys({ ...dependencies, ...optionalDependencies })) {
     const itsHome = findHome(it, folder)
-    if (itsHome !== null) collect(it, itsHome, folders)
+    if (itsHome !== null) collect(it, itsHome, folders, links)
   }
 }
 

@@ -1,5 +1,5 @@
-import { JSON_DEPTH_MAX } from '../../base/limits.ts'
 import { isJsonObject, type Json } from '../../base/json.ts'
+import { parseBoundedJson } from '../../base/strict-json.ts'
 import type { CodePosition, ThrownError } from '../../ports/reactor-runner.ts'
 
 /** An error as the guest reports it, with its position in the code. */
@@ -9,19 +9,18 @@ export interface ReportedError {
 }
 
 /**
- * Parses what a guest reports as thrown by `code`. Throws if it is not a JSON object, or is nested deeper than
- * JSON_DEPTH_MAX.
+ * Parses what a guest reports as thrown by `code`. Throws if it is not a JSON object within the limits of
+ * parseBoundedJson().
  *
  * `hide` is applied to the texts of the error. Headers and body stay as they are: they are a response, so data like a
  * result.
  */
 export function parseThrown(
-  text: string,
+  report: Buffer,
   code: string,
   hide: (text: string) => string,
 ): ReportedError {
-  const json: Json = JSON.parse(text)
-  if (depthOf(text) > JSON_DEPTH_MAX) throw new Error('Nested too deeply')
+  const json = parseBoundedJson(report)
   if (!isJsonObject(json)) throw new Error('Not an object')
   const { name = null, message = null, status = null, errors = null } = json
   const { headers = null, body = null, bytes = null, position = null } = json
@@ -52,14 +51,3 @@ function positionIn(code: string, position: Json): CodePosition | null {
 
 /** As JavaScript counts lines. */
 const LINE_END = /\r\n|[\n\r\u2028\u2029]/
-
-function depthOf(text: string): number {
-  let [depth, deepest] = [0, 0]
-  for (const it of text.replaceAll(STRING, '')) {
-    if (it === '{' || it === '[') deepest = Math.max(deepest, ++depth)
-    else if (it === '}' || it === ']') depth--
-  }
-  return deepest
-}
-
-const STRING = /"(?:[^"\\]|\\.)*"/g

@@ -3,14 +3,14 @@ import { spawnSync } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { Sensitive } from '../../base/sensitive.ts'
 import type { ReactorOutcome, SandboxRun } from '../../ports/reactor-runner.ts'
+import { outcomeOf, readResult } from './read-result.ts'
 import { testWalls } from './self-test.ts'
 
 const PROBE = fileURLToPath(new URL('../../../test/kit/jailed-code.probe.ts', import.meta.url))
 
 test('testWalls() finds every attempt that nothing stops, and says which', async () => {
-  const flaw = await testWalls(runBare, 'hardened')
+  const { flaw } = await testWalls(runBare, 'hardened')
   for (const it of ['read files', 'look into', 'write files', 'start programs']) {
     assert.match(flaw ?? '', new RegExp(it))
   }
@@ -30,7 +30,7 @@ test('testWalls() finds that files are written where they cannot be removed', as
     const fs = require('fs'), { rmSync } = fs
     fs.rmSync = (file) => { rmSync(file); throw new Error('EACCES') }
   }`
-  const flaw = await testWalls((run) => runBare({ ...run, code: removing + run.code }), 'jail')
+  const { flaw } = await testWalls((run) => runBare({ ...run, code: removing + run.code }), 'jail')
   assert.match(flaw ?? '', /write files/)
 })
 
@@ -55,12 +55,12 @@ const complaints: [complaint: string, said: RegExp][] = [
 for (const [complaint, said] of complaints) {
   test(`testWalls() says what to do about ${complaint}`, async () => {
     const error = new Error('none', { cause: new Error(complaint) })
-    assert.match((await testWalls(() => Promise.reject(error), 'hardened')) ?? '', said)
+    assert.match((await testWalls(() => Promise.reject(error), 'hardened')).flaw ?? '', said)
   })
 }
 
 test('testWalls() does not take a test that did not end for a good one', async () => {
-  assert.match((await testWalls(async () => ({ kind: 'died' }), 'jail')) ?? '', /died/)
+  assert.match((await testWalls(async () => ({ kind: 'died' }), 'jail')).flaw ?? '', /died/)
 })
 
 test('testWalls() lets the test take ten seconds, or as long as its argument says', async () => {
@@ -79,5 +79,5 @@ async function runBare({ code, args }: SandboxRun): Promise<ReactorOutcome> {
   const command = [PROBE, code, args.reveal(), 'bare']
   const child = spawnSync(process.execPath, command, { encoding: 'utf8' })
   const { result } = JSON.parse(child.stdout)
-  return { kind: 'returned', result: new Sensitive(JSON.stringify(result)) }
+  return outcomeOf(readResult(Buffer.from(JSON.stringify(result))))
 }

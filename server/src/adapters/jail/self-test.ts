@@ -1,33 +1,49 @@
 import { Sensitive } from '../../base/sensitive.ts'
+import { parseStrictJson } from '../../base/strict-json.ts'
 import type { ReactorLevel, ReactorOutcome, SandboxRun } from '../../ports/reactor-runner.ts'
 import { GUEST_HOST } from './launch/launch-plan.ts'
 
 /** Timeout of the self-test, in milliseconds. */
 export const WALLS_TEST_MS_MAX = 10_000
 
+/** The outcome of the test. */
+export interface TestedWalls {
+  /** In a sentence or two for the operator; null when the walls hold. */
+  readonly flaw: string | null
+  /** The user that code inside has; null if that is unknown. */
+  readonly user: number | null
+}
+
 /**
- * Runs our own code inside the walls that attempts everything they must prevent. Returns the flaws, in a sentence or
- * two for the operator, or null when the walls hold.
+ * Runs our own code inside the walls that attempts everything they must prevent, and returns what it reached.
  */
 export async function testWalls(
   run: (it: SandboxRun) => Promise<ReactorOutcome>,
   level: ReactorLevel,
   timeoutMs = WALLS_TEST_MS_MAX,
-): Promise<string | null> {
+): Promise<TestedWalls> {
   if (process.platform !== 'linux' && level !== 'portable') {
-    return `they need Linux, and this is ${process.platform}`
+    return flawed(`they need Linux, and this is ${process.platform}`)
   }
   let outcome: ReactorOutcome
   try {
     const args = JSON.stringify({ parent: process.pid, level })
     outcome = await run({ ...SELF_TEST_RUN, args: new Sensitive(args), timeoutMs })
   } catch (error) {
-    return explain(messagesOf(error))
+    return flawed(explain(messagesOf(error)))
   }
-  if (outcome.kind !== 'returned') return `the test of them ended as ${outcome.kind}`
-  const reached: string[] = JSON.parse(outcome.result.reveal())
-  if (reached.length === 0) return null
-  return `code inside could ${reached.join(', ')}: this system does not enforce what it promised to`
+  if (outcome.kind !== 'returned') return flawed(`the test of them ended as ${outcome.kind}`)
+  const { reached, user } = parseStrictJson(outcome.result.reveal()) as {
+    readonly reached: string[]
+    readonly user: number | null
+  }
+  if (reached.length === 0) return { flaw: null, user }
+  const could = reached.join(', ')
+  return flawed(`code inside could ${could}: this system does not enforce what it promised to`)
+}
+
+function flawed(flaw: string): TestedWalls {
+  return { flaw, user: null }
 }
 
 /** Translates the launcher's error into what is missing and how to get it. */
@@ -116,7 +132,7 @@ const ATTEMPTS = `
     for (const [what, attempt] of Object.entries(all)) {
       try { await attempt(); reached.push(what) } catch {}
     }
-    return reached
+    return { reached, user: process.getuid?.() ?? null }
   }`
 
 const SELF_TEST_RUN: Omit<SandboxRun, 'args' | 'timeoutMs'> = {

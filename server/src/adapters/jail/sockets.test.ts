@@ -166,7 +166,7 @@ async function run(body: string, args: object = {}, key?: string): Promise<React
 
 function resultOf(outcome: ReactorOutcome): unknown {
   assert.equal(outcome.kind, 'returned', JSON.stringify(outcome))
-  return outcome.kind === 'returned' ? JSON.parse(outcome.result.reveal()) : null
+  return outcome.kind === 'returned' ? JSON.parse(String(outcome.result.reveal())) : null
 }
 
 async function to(port: number): Promise<Duplex> {

@@ -43,7 +43,8 @@ function reactorOf(code: string) {
       timeoutMs: TIMEOUT_MS,
     })
     assert.equal(outcome.kind, 'returned', JSON.stringify(outcome))
-    const result: unknown = outcome.kind === 'returned' ? JSON.parse(outcome.result.reveal()) : null
+    const result: unknown =
+      outcome.kind === 'returned' ? JSON.parse(String(outcome.result.reveal())) : null
     return { result, said: heard }
   }
 }

@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
+import type { InstalledPackages } from './packages.ts'
 
 /** Starts guests at one level, behind the walls of that level. */
 export interface Walls {
@@ -22,6 +23,13 @@ export interface GuestFileAccess {
   readonly readable: readonly string[]
   /** Symbolic links to some of them. */
   readonly aliases: readonly string[]
+  /** The program of Node. */
+  readonly node: string
+  readonly launcher: string
+  /** Folders of the packages that the launcher requires, and symbolic links to some of them. */
+  readonly launcherPackages: Pick<InstalledPackages, 'folders' | 'aliases'>
+  /** Whether each guest gets a user id of its own. */
+  readonly ownUser: boolean
 }
 
 /** Descriptor of the pipe between host and guest. */

@@ -131,7 +131,7 @@ for (const level of REACTOR_LEVELS) {
             const outcome = await runner.run(run)
             assert.equal(outcome.kind, 'returned', JSON.stringify(outcome))
             if (outcome.kind !== 'returned') return
-            const count = Number(outcome.result.reveal())
+            const count = Number(String(outcome.result.reveal()))
             if (earlier !== null) assert.equal(count, earlier + 1, left.get(run.reactorId))
             earlier = count
           }

@@ -68,13 +68,14 @@ export class Meters {
   runner(inner: ReactorRunner): ReactorRunner {
     return {
       level: inner.level,
+      guestUser: inner.guestUser,
       hasCapacity: (tenantId) => inner.hasCapacity(tenantId),
       run: async (job, admit) => {
         const began = performance.now()
         let refusal: unknown
         try {
           const outcome = await inner.run(job, admit && (() => admit().catch(refuse)))
-          this.#runs.add(outcome.kind)
+          this.#runs.add(outcome.kind === 'unsendable' ? 'returned' : outcome.kind)
           return outcome
         } catch (error) {
           // A run that is not admitted is none.

@@ -3,6 +3,7 @@ import { RunnerUnavailable, type ReactorRunner } from '../../ports/reactor-runne
 /** Runs nothing: without a sandbox, no tenant code is started. */
 export const NO_RUNNER: ReactorRunner = {
   level: null,
+  guestUser: null,
   hasCapacity: () => true,
   run: async () => {
     throw new RunnerUnavailable('There is no sandbox to run code in')

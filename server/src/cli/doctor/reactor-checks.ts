@@ -1,4 +1,5 @@
 import { WALLS_TEST_MS_MAX } from '../../adapters/jail/self-test.ts'
+import { AS_ROOT_ADVICE, describeGuestUser } from '../guest-user.ts'
 import { failed, ok, warning, type Check } from './check.ts'
 
 /** The sandbox of reactors, and the packages that they may require. */
@@ -8,7 +9,7 @@ export const REACTOR_CHECKS: readonly Check[] = [
     group: 'reactors',
     timeoutMs: WALLS_TEST_MS_MAX + 10_000,
     run: async ({ config: { reactorLevel }, sandbox }) => {
-      const { flaw } = await sandbox()
+      const { flaw, guestUser } = await sandbox()
       if (flaw !== null) {
         return failed(
           `No reactor can run at the level ${reactorLevel}: ${flaw}.`,
@@ -17,9 +18,15 @@ export const REACTOR_CHECKS: readonly Check[] = [
             : 'Provide the missing part; if you use no reactors, ignore this.',
         )
       }
+      if (guestUser === 'root' && reactorLevel !== 'portable') {
+        return warning(
+          `The sandbox at the level ${reactorLevel} withstood every attempt of the self-test, but ${describeGuestUser(guestUser)}.`,
+          AS_ROOT_ADVICE,
+        )
+      }
       if (reactorLevel !== 'portable') {
         return ok(
-          `The sandbox at the level ${reactorLevel} withstood every attempt of the self-test.`,
+          `The sandbox at the level ${reactorLevel} withstood every attempt of the self-test: ${describeGuestUser(guestUser ?? 'service')}.`,
         )
       }
       return warning(

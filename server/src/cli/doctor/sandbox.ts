@@ -1,12 +1,15 @@
 import { JailRunner, type JailSettings } from '../../adapters/jail/jail-runner.ts'
 import { NO_WAY } from '../../adapters/jail/no-way.ts'
 import type { Config } from '../../config.ts'
+import type { GuestUser } from '../../ports/reactor-runner.ts'
 
 export interface Sandbox {
   /** Why no reactor can run; null if reactors can. */
   readonly flaw: string | null
   /** Packages in the settings that are not installed. */
   readonly missing: readonly string[]
+  /** The user whose rights reactors have; null if none can run. */
+  readonly guestUser: GuestUser | null
 }
 
 export type SandboxOptions = Pick<JailSettings, 'bubblewrap' | 'wallsTestMsMax'>
@@ -23,7 +26,7 @@ export async function openSandbox(
     waysOut: NO_WAY,
     ...options,
   })
-  const { flaw, missing } = runner
+  const { flaw, missing, guestUser } = runner
   await runner.close()
-  return { flaw, missing }
+  return { flaw, missing, guestUser }
 }

@@ -22,7 +22,7 @@ export type InterpretedOutcome =
 export interface LoggedFailure {
   readonly status: number
   readonly code: 'reactor_code_invalid' | 'reactor_error'
-  readonly ended: ReactorOutcome['kind']
+  readonly ended: Exclude<ReactorOutcome['kind'], 'unsendable'>
   /** Where in the code, if that is known. */
   readonly line?: number
   readonly column?: number
@@ -47,7 +47,7 @@ export function interpretOutcome(
     return {
       result: null,
       answer: renderFailure(interpreted, code, redactor(secrets())),
-      failure: { status, code, ended: outcome.kind, ...positionOf(outcome) },
+      failure: { status, code, ended: endOf(outcome), ...positionOf(outcome) },
     }
   }
   if ('status' in interpreted) return { result: null, answer: interpreted, failure: null }
@@ -59,10 +59,10 @@ function interpret(
   { timeoutMs, responseHeaders }: Interpreting,
 ): Result | Answer | Failure {
   switch (outcome.kind) {
-    case 'returned': {
-      const result = readResult(outcome.result)
-      return typeof result === 'string' ? runtimeError(result) : result
-    }
+    case 'returned':
+      return readResult(outcome)
+    case 'unsendable':
+      return runtimeError('What the reactor returned is no JSON that could be sent.')
     case 'threw': {
       const { error } = outcome
       if (!isCustomResponse(error)) return failureOf(error)
@@ -95,6 +95,10 @@ function whereIn({ position }: Extract<ReactorOutcome, { kind: 'no-function' }>)
 
 function positionOf(outcome: ReactorOutcome): CodePosition | null {
   return 'position' in outcome ? outcome.position : null
+}
+
+function endOf({ kind }: ReactorOutcome): LoggedFailure['ended'] {
+  return kind === 'unsendable' ? 'returned' : kind
 }
 
 function codeOf({ kind }: ReactorOutcome): 'reactor_code_invalid' | 'reactor_error' {

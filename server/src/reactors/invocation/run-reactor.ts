@@ -6,7 +6,7 @@ import type { RequestContext } from '../../base/access.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import { ServiceError } from '../../base/service-error.ts'
-import { ok, type Answer } from '../../http/endpoint.ts'
+import type { Answer } from '../../http/endpoint.ts'
 import type { TokenSettings } from '../../tokens/token-settings.ts'
 import { tokenize } from '../../tokens/tokenize.ts'
 import { RunnerUnavailable, type SandboxRun } from '../../ports/reactor-runner.ts'
@@ -15,7 +15,7 @@ import type { OpenReactor } from '../wire.ts'
 import { issueEphemeralKey, tokenCreatorContext } from './acting.ts'
 import type { ResponseHeaderSettings } from '../../base/guarded-headers.ts'
 import { requireSameReactor, unavailable, type Prepared } from './prepare.ts'
-import type { Result } from './result.ts'
+import { answerWithRaw, type Result } from './result.ts'
 import { interpretOutcome, type InterpretedOutcome } from './interpret-outcome.ts'
 import { renderLoggedFailure } from './wire.ts'
 
@@ -96,12 +96,11 @@ export async function answerWithResult(
   settings: TokenSettings,
   answered: (answer: Answer) => void = () => {},
 ): Promise<Answer> {
-  const rest = raw === undefined || raw === null ? {} : { raw }
-  if (payload === undefined) return ok(rest)
+  if (payload === null) return answerWithRaw({}, raw)
   const creator = await tokenCreatorContext(world, context, opened)
   try {
     return await tokenize(world, creator, payload, settings, (tokens) => {
-      const answer = ok({ tokens, ...rest })
+      const answer = answerWithRaw({ tokens }, raw)
       answered(answer)
       return answer
     })

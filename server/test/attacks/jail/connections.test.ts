@@ -116,7 +116,7 @@ describe('code that opens and closes connections', () => {
           new Promise((resolve, reject) => require('net').connect(args.port, '127.0.0.1')
             .on('error', ({ message }) => (/Too many/.test(message) ? resolve(message) : reject(message))))))`,
       )
-      const said = again.kind === 'returned' ? again.result.reveal() : again.kind
+      const said = again.kind === 'returned' ? String(again.result.reveal()) : again.kind
       assert.match(said, /Too many connections to this host failed/)
     })
   }

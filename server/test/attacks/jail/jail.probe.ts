@@ -118,7 +118,7 @@ function runOf(
 }
 
 function resultOf(ended: Awaited<ReturnType<typeof runner.run>>): unknown {
-  return ended.kind === 'returned' ? JSON.parse(ended.result.reveal()) : null
+  return ended.kind === 'returned' ? JSON.parse(String(ended.result.reveal())) : null
 }
 
 /** Whatever takes longer than it may has done what it wanted, if it wanted that. */

@@ -7,13 +7,27 @@
  * items, of which five million bytes hold half as many. `__proto__` is an ordinary key.
  */
 import { isUtf8 } from 'node:buffer'
-import { isJsonObject, type Json } from '../base/json.ts'
-import { JSON_DEPTH_MAX, JSON_ITEMS_MAX, JSON_PARTS_MAX } from '../base/limits.ts'
-import { ServiceError } from '../base/service-error.ts'
+import { isJsonObject, type Json } from './json.ts'
+import { JSON_DEPTH_MAX, JSON_ITEMS_MAX, JSON_PARTS_MAX } from './limits.ts'
+import { ServiceError } from './service-error.ts'
 import { findJsonFault } from './json-fault.ts'
 
 /** Returns the value of `bytes`, or throws `body_json_invalid`. No message repeats what was sent. */
 export function parseStrictJson(bytes: Buffer): Json {
+  const { value, text } = parseBounded(bytes)
+  if (SUSPICIOUS.test(text)) refuseWhatWouldBend(value, text)
+  return value
+}
+
+/**
+ * Like parseStrictJson(), but with the numbers and texts that JavaScript makes of those that it alters: for what the service reads,
+ * and does not give back.
+ */
+export function parseBoundedJson(bytes: Buffer): Json {
+  return parseBounded(bytes).value
+}
+
+function parseBounded(bytes: Buffer): { readonly value: Json; readonly text: string } {
   if (!isUtf8(bytes)) throw invalid(notUtf8(bytes))
   const { depth, parts, items } = formOf(bytes, JSON_DEPTH_MAX)
   if (depth > JSON_DEPTH_MAX) {
@@ -26,9 +40,7 @@ export function parseStrictJson(bytes: Buffer): Json {
     throw invalid(`The body has more than ${JSON_ITEMS_MAX} members and items of arrays together.`)
   }
   const text = bytes.toString('utf8')
-  const value = parse(text)
-  if (SUSPICIOUS.test(text)) refuseWhatWouldBend(value, text)
-  return value
+  return { value: parse(text), text }
 }
 
 function parse(text: string): Json {

@@ -3,7 +3,7 @@
  * card number, and often have no position.
  */
 
-import { characterAt } from '../base/characters.ts'
+import { characterAt } from './characters.ts'
 
 export interface JsonFault {
   /** The index of the first character that is not JSON, in UTF-16 code units; the length if the text ends too early. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as fc from '../../test/kit/fast-check.ts'
-import { JSON_DEPTH_MAX, JSON_ITEMS_MAX, JSON_PARTS_MAX } from '../base/limits.ts'
+import { JSON_DEPTH_MAX, JSON_ITEMS_MAX, JSON_PARTS_MAX } from './limits.ts'
 import { parseStrictJson } from './strict-json.ts'
 
 /** Integers as doubles with more digits than are always kept are written, without an exponent. */
