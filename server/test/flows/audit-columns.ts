@@ -33,6 +33,7 @@ import {
   type Row,
 } from '../kit/attacked-database.ts'
 import { freshDatabase } from '../kit/postgres/test-database.ts'
+import { SEED } from '../kit/seed.ts'
 import { contextWith, stillWorld, type StillWorld } from '../kit/still-world.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -554,7 +555,7 @@ if (import.meta.main) {
   const { values } = parseArgs({
     options: {
       edits: { type: 'string', default: '2000' },
-      seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
+      seed: { type: 'string', default: String(SEED) },
       store: { type: 'string', default: 'sqlite' },
     },
   })

@@ -26,6 +26,7 @@ import { verifyAuditLog, type AuditVerdict } from '../../src/audit/verification.
 import { chainHash, type AuditEvent, type StoredAuditEvent } from '../../src/ports/audit-log.ts'
 import type { Keyring } from '../../src/ports/keyring.ts'
 import { diceOf, type Dice } from '../../crash/dice.ts'
+import { SEED } from '../kit/seed.ts'
 import { stillWorld, type StillWorld } from '../kit/still-world.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -343,7 +344,7 @@ if (import.meta.main) {
   const { values } = parseArgs({
     options: {
       edits: { type: 'string', default: '1000' },
-      seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
+      seed: { type: 'string', default: String(SEED) },
     },
   })
   process.stdout.write(`${values.edits} edits, seed ${values.seed}\n`)

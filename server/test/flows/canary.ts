@@ -30,6 +30,7 @@ import type { World } from '../../src/ports/world.ts'
 import { canaryOf, findTrace, tracesOf, type Canary } from '../kit/canary.ts'
 import { invalidBody, invalidPayload, secretText, validPayload } from '../kit/payloads.ts'
 import { openPlace, type PlaceName, type SearchedPlace } from '../kit/searched-place.ts'
+import { SEED } from '../kit/seed.ts'
 
 export interface CanaryReport {
   readonly seed: number
@@ -357,8 +358,7 @@ function describe(payload: unknown, reply: CanaryReply): string {
 }
 
 if (import.meta.main) {
-  const [payloads = '100000', seed = String(Date.now() % 2 ** 31), store = 'sqlite'] =
-    process.argv.slice(2)
+  const [payloads = '100000', seed = String(SEED), store = 'sqlite'] = process.argv.slice(2)
   const say = (line: string): void => void process.stdout.write(`${line}\n`)
   say(`Canary: ${payloads} payloads, seed ${seed}, ${store}`)
   if (store !== 'sqlite' && store !== 'postgres') throw new Error(`There is no store ${store}`)
