@@ -86,7 +86,11 @@ const ATTACKS: readonly AccessAttack[] = [
     meanwhile: (it) => it.narrow(),
     attack: async (it) => {
       await it.putBack('applications')
-      await it.database.ask(`UPDATE ${it.heads} SET access = replace(access, '0', '1')`)
+      // The first digit of the digest.
+      await it.database.ask(
+        `UPDATE ${it.heads} SET access = '{"digest":"' ||
+           CASE WHEN substr(access, 12, 1) = '0' THEN '1' ELSE '0' END || substr(access, 13)`,
+      )
     },
     says: /^the access state is not genuine$/,
   },
