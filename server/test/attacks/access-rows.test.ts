@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { createApplicationKey } from '../../src/access/application-keys.ts'
 import { createIdentities } from '../../src/access/authenticate.ts'
 import { createApplication } from '../../src/access/create-application.ts'
 import { regenerateKey } from '../../src/access/regenerate-key.ts'
@@ -204,6 +205,27 @@ test('a session is refused whose row is not as the service wrote it, with an eve
   assert.deepEqual(await permissions(), ['token:create'])
 })
 
+test('sqlite: a key or session under another form of the id of its tenant, which verification does not find, is unknown', async (t) => {
+  const forms = { 'as text': (id: string) => id, 'with a byte more': longer }
+  for (const [name, formOf] of Object.entries(forms)) {
+    const stage = await makeStage(t, 'sqlite')
+    const { key } = await stage.serve((world) => stage.issue(world))
+    const authenticate = (apiKey: string): Promise<unknown> =>
+      stage.serve(async (world) => await createIdentities(world).authenticate(apiKey))
+    assert.ok(await authenticate(key), name)
+    const form = formOf(stage.tenantId)
+    await stage.database.ask(
+      'INSERT INTO tenants SELECT ?, ?, plan, settings, created_by, created_at, NULL, NULL FROM tenants',
+      [form, name],
+    )
+    for (const table of ['applications', 'application_keys', 'sessions']) {
+      await stage.database.ask(`UPDATE ${table} SET tenant = ?`, [form])
+    }
+    await assert.rejects(authenticate(key), { code: 'key_unknown' }, name)
+    await assert.rejects(authenticate(stage.sessionKey), { code: 'key_unknown' }, name)
+  }
+})
+
 test('a session that was changed before it is authorized gets no rights', async (t) => {
   const stage = await makeStage(t, 'sqlite')
   const nonce = await stage.serve((world) => stage.open(world))
@@ -297,6 +319,10 @@ test('a checkpoint of before the upgrade that is put back is named', async (t) =
   assert.deepEqual(await stage.verify(), said)
 })
 
+function longer(id: string): Uint8Array {
+  return Buffer.concat([Buffer.from(id.replaceAll('-', ''), 'hex'), Buffer.alloc(1)])
+}
+
 const NOT_SEALED = 'the access state is not in the checkpoint, which is from before the upgrade'
 
 interface AccessStage {
@@ -304,6 +330,7 @@ interface AccessStage {
   /** The table with the end of each audit log. */
   readonly heads: string
   readonly logged: unknown[]
+  readonly tenantId: string
   readonly sessionKey: string
   /** Copies every table as it is. */
   readonly copy: () => Promise<void>
@@ -318,6 +345,8 @@ interface AccessStage {
   readonly add: () => Promise<unknown>
   readonly narrow: () => Promise<unknown>
   readonly regenerate: () => Promise<unknown>
+  /** Returns a new key of the application. */
+  readonly issue: (world: StillWorld) => Promise<{ id: string; key: string }>
   readonly open: (world: StillWorld) => Promise<{ key: string; nonce: string }>
   readonly authorize: (world: StillWorld, nonce: string) => Promise<unknown>
 }
@@ -399,9 +428,14 @@ async function makeStage(t: TestContext, name: 'sqlite' | 'postgres'): Promise<A
     database,
     heads,
     logged,
+    tenantId: made!.tenantId,
     sessionKey,
     serve,
     add,
+    issue: async (world) => {
+      const { body } = await createApplicationKey(world, context(), application)
+      return body as { id: string; key: string }
+    },
     open,
     authorize,
     downgrade: async (to) => {

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { ApplicationQuery, ApplicationReader } from '../../ports/store.ts'
-import { packId, unpackId } from './ids.ts'
+import { isPacked, packId, unpackId } from './ids.ts'
 import { applicationKeyOf, applicationOf, tenantOf } from './rows.ts'
 
 export function applicationReader(db: DatabaseSync): ApplicationReader {
@@ -36,7 +36,8 @@ export function applicationReader(db: DatabaseSync): ApplicationReader {
 
     findByKeyHash: async (hash) => {
       const key = keyByHash.get(hash)
-      if (key === undefined) return null
+      // Verification would not find a key of another form of the tenant's id.
+      if (key === undefined || !isPacked(key.tenant)) return null
       const tenant = tenantById.get(key.tenant!)
       const application = byId.get(key.tenant!, key.application!)
       // A key revoked between two of these look-ups counts as revoked.
