@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { createApplicationKey } from '../../src/access/application-keys.ts'
+import { createApplicationKey, deleteApplicationKey } from '../../src/access/application-keys.ts'
 import { createIdentities } from '../../src/access/authenticate.ts'
 import { createApplication } from '../../src/access/create-application.ts'
 import { regenerateKey } from '../../src/access/regenerate-key.ts'
@@ -226,6 +226,25 @@ test('sqlite: a key or session under another form of the id of its tenant, which
   }
 })
 
+test('sqlite: a key can be revoked although an attacker made rows beside it unreadable, and verification names that', async (t) => {
+  for (const edit of [
+    'UPDATE application_keys SET created_by = 5',
+    'UPDATE application_keys SET version = 1152921504606846976',
+    'UPDATE record_heads SET access_revision = 1152921504606846976',
+  ]) {
+    const stage = await makeStage(t, 'sqlite')
+    const { id, key } = await stage.serve((world) => stage.issue(world))
+    const authenticate = (): Promise<unknown> =>
+      stage.serve(async (world) => await createIdentities(world).authenticate(key))
+    await stage.database.ask(edit)
+    assert.ok(await authenticate(), edit)
+    await stage.serve((world) => stage.revoke(world, id))
+    await assert.rejects(authenticate, { code: 'key_unknown' }, edit)
+    const said = await stage.verify().catch((error: unknown) => ({ ofAccess: String(error) }))
+    assert.notEqual(said.ofAccess, null, edit)
+  }
+})
+
 test('a session that was changed before it is authorized gets no rights', async (t) => {
   const stage = await makeStage(t, 'sqlite')
   const nonce = await stage.serve((world) => stage.open(world))
@@ -347,6 +366,7 @@ interface AccessStage {
   readonly regenerate: () => Promise<unknown>
   /** Returns a new key of the application. */
   readonly issue: (world: StillWorld) => Promise<{ id: string; key: string }>
+  readonly revoke: (world: StillWorld, keyId: string) => Promise<unknown>
   readonly open: (world: StillWorld) => Promise<{ key: string; nonce: string }>
   readonly authorize: (world: StillWorld, nonce: string) => Promise<unknown>
 }
@@ -436,6 +456,8 @@ async function makeStage(t: TestContext, name: 'sqlite' | 'postgres'): Promise<A
       const { body } = await createApplicationKey(world, context(), application)
       return body as { id: string; key: string }
     },
+    revoke: async (world, keyId) =>
+      await deleteApplicationKey(world, context(), { id: application, keyId }),
     open,
     authorize,
     downgrade: async (to) => {
