@@ -245,6 +245,32 @@ test('sqlite: a key can be revoked although an attacker made rows beside it unre
   }
 })
 
+test('sqlite: rows of a tenant with an id that no query finds stop neither checkpoints nor verification', async (t) => {
+  const forms = [() => 5, (id: string) => id, longer]
+  for (const formOf of forms) {
+    const stage = await makeStage(t, 'sqlite')
+    const form = formOf(stage.tenantId)
+    for (const table of ['tenants', 'record_heads']) {
+      const column =
+        table === 'tenants' ? "id = ?, name = 'other'" : 'tenant = ?, sealed_number = 0'
+      await stage.database.ask(`CREATE TABLE copy AS SELECT * FROM ${table}`)
+      await stage.database.ask(`UPDATE copy SET ${column}`, [form])
+      await stage.database.ask(`INSERT INTO ${table} SELECT * FROM copy`)
+      await stage.database.ask('DROP TABLE copy')
+    }
+    await stage.serve(async (world) => {
+      await stage.add()
+      assert.deepEqual(await world.store.tenants.ids(), [stage.tenantId])
+      for (const which of ['all', 'beyond-checkpoint'] as const) {
+        assert.deepEqual(await world.store.auditLog.tenantIds(which), [stage.tenantId])
+      }
+      await auditCheckpointer(world)()
+      assert.deepEqual(await world.store.auditLog.tenantIds('beyond-checkpoint'), [])
+    })
+    assert.deepEqual(await stage.verify(), { ofEvents: null, ofAccess: null })
+  }
+})
+
 test('a session that was changed before it is authorized gets no rights', async (t) => {
   const stage = await makeStage(t, 'sqlite')
   const nonce = await stage.serve((world) => stage.open(world))

@@ -27,6 +27,11 @@ export function isPacked(value: unknown): boolean {
   return typeof value === 'string' && packId(value) === value
 }
 
+/** Returns the ids in a column, without values that packId() does not return. */
+export function unpackIds(values: readonly unknown[]): string[] {
+  return values.filter(isPacked).map(unpackId)
+}
+
 /** Returns a packed id as a map key. */
 export function keyOfPacked(id: Uint8Array | string): string {
   return typeof id === 'string' ? id : Buffer.from(id).toString('latin1')
