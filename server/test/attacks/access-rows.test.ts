@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { hashApiKey, makeApiKey } from '../../src/access/api-key.ts'
 import { createApplicationKey, deleteApplicationKey } from '../../src/access/application-keys.ts'
 import { createIdentities } from '../../src/access/authenticate.ts'
 import { createApplication } from '../../src/access/create-application.ts'
@@ -269,6 +270,29 @@ test('sqlite: rows of a tenant with an id that no query finds stop neither check
     })
     assert.deepEqual(await stage.verify(), { ofEvents: null, ofAccess: null })
   }
+})
+
+test('sqlite: a hash that is in the index of keys alone, which verification does not read, is unknown', async (t) => {
+  const { database, serve, verify } = await makeStage(t, 'sqlite')
+  const key = makeApiKey('private', new SystemRandom())
+  const [{ sql }] = (await database.ask(
+    "SELECT sql FROM sqlite_schema WHERE name = 'application_keys'",
+  )) as [{ sql: string }]
+  await database.ask(sql.replace('application_keys', 'other'))
+  await database.ask('INSERT INTO other SELECT * FROM application_keys')
+  await database.ask('UPDATE other SET hash = ? WHERE id = (SELECT max(id) FROM other)', [
+    hashApiKey(key),
+  ])
+  await database.ask('PRAGMA writable_schema = ON')
+  // Each of the two tables gets the index of the other.
+  const both = "name LIKE 'sqlite_autoindex_%' AND tbl_name IN ('application_keys', 'other')"
+  await database.ask(
+    `UPDATE sqlite_schema SET rootpage = -rootpage +
+       (SELECT sum(rootpage) FROM sqlite_schema WHERE ${both}) WHERE ${both}`,
+  )
+  assert.deepEqual(await verify(), { ofEvents: null, ofAccess: null })
+  const authenticating = serve(async (world) => await createIdentities(world).authenticate(key))
+  await assert.rejects(authenticating, { code: 'key_unknown' })
 })
 
 test('a session that was changed before it is authorized gets no rights', async (t) => {

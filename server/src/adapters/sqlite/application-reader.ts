@@ -12,6 +12,9 @@ export function applicationReader(db: DatabaseSync): ApplicationReader {
   const keyByHash = db.prepare(
     'SELECT tenant, application, id FROM application_keys WHERE hash = ?',
   )
+  const hashOf = db.prepare(
+    'SELECT hash FROM application_keys WHERE tenant = ? AND application = ? AND id = ?',
+  )
   const tenantById = db.prepare('SELECT * FROM tenants WHERE id = ?')
 
   return {
@@ -38,6 +41,9 @@ export function applicationReader(db: DatabaseSync): ApplicationReader {
       const key = keyByHash.get(hash)
       // Verification would not find a key of another form of the tenant's id.
       if (key === undefined || !isPacked(key.tenant)) return null
+      // An attacker may have put the hash into the index alone.
+      const stored = hashOf.get(key.tenant!, key.application!, key.id!)?.hash
+      if (!(stored instanceof Uint8Array) || Buffer.compare(stored, hash) !== 0) return null
       const tenant = tenantById.get(key.tenant!)
       const application = byId.get(key.tenant!, key.application!)
       // A key revoked between two of these look-ups counts as revoked.
