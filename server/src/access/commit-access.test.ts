@@ -10,6 +10,7 @@ import {
 import { MemoryStore } from '../adapters/memory/memory-store.ts'
 import { COMMIT_WAIT_MS_MAX } from '../base/limits.ts'
 import type { RequestContext } from '../base/access.ts'
+import { ServiceError } from '../base/service-error.ts'
 import type { Change } from '../ports/change.ts'
 import type { Store } from '../ports/store.ts'
 import { withCommit } from '../ports/with-commit.ts'
@@ -138,6 +139,39 @@ test('an access state that cannot be vouched for is left as it is, and the chang
     assert.equal(made.at(-1), 'leave-access-state', name)
     assert.ok(made.includes('insert-application'), name)
   }
+})
+
+test('a key whose row cannot be read can be revoked, and so can its application: only the access state is left', async () => {
+  const { world, context } = await makeStage()
+  const created = await createApplication(world, context, BODY)
+  const { id } = created.body as { id: string }
+  const second = await createApplicationKey(world, context, id)
+  const keyId = (second.body as { id: string }).id
+  const { applications } = world.store
+  for (const damage of [new SyntaxError(), new TypeError(), new RangeError()]) {
+    const keys = () => Promise.reject(damage)
+    const store = { ...world.store, applications: { ...applications, keys } }
+    const before = world.committed.length
+    if (damage instanceof SyntaxError) {
+      await deleteApplicationKey({ ...world, store }, context, { id, keyId })
+    } else {
+      const { body } = await createApplication(world, context, BODY)
+      await deleteApplication({ ...world, store }, context, (body as { id: string }).id)
+    }
+    assert.equal(world.committed.slice(before).at(-1)!.kind, 'leave-access-state')
+  }
+})
+
+test('a change is refused, and the access state is not left, if the store cannot be read', async () => {
+  const { world, context } = await makeStage()
+  const created = await createApplication(world, context, BODY)
+  const { id } = created.body as { id: string }
+  const keys = () => Promise.reject(new ServiceError('store_unavailable'))
+  const store = { ...world.store, applications: { ...world.store.applications, keys } }
+  const before = world.committed.length
+  const deleting = deleteApplication({ ...world, store }, context, id)
+  await assert.rejects(deleting, { code: 'store_unavailable' })
+  assert.equal(world.committed.length, before)
 })
 
 test('a change without its audit event, or two of the same row, are a mistake', async () => {

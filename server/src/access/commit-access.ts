@@ -19,8 +19,9 @@ type AccessWorld = Pick<World, 'clock' | 'keyring' | 'store'>
  * result.
  *
  * The state is computed from the one before. If another server changes it meanwhile, computes it again; changes of one tenant in
- * this process run one after the other. A state that is gone, not genuine or older than the checkpoint is left as it is: the
- * change is made, since an operator must be able to revoke a key, and verification keeps naming what happened. Decision 0082.
+ * this process run one after the other. A state that is gone, not genuine or older than the checkpoint is left as it is, and so is
+ * one if the rows before the change cannot be read: the change is made, since an operator must be able to revoke a key, and
+ * verification keeps naming what happened. Decision 0082.
  *
  * Throws `store_unavailable` after too many attempts, or if the changes before take too long.
  */
@@ -50,23 +51,28 @@ async function nextState(
   tenantId: string,
   changes: readonly Change[],
 ): Promise<Change> {
+  const made = requireEvents(changes)
+  requireDistinct(changes)
   const keys = await world.keyring.open(tenantId)
-  // Read before the rows: if they change in between, the state does.
-  const state = await world.store.auditLog.state(tenantId)
   try {
+    // Read before the rows: if they change in between, the state does.
+    const state = await world.store.auditLog.state(tenantId)
     if (state?.access == null || !isVouchedFor(keys, tenantId, state)) return LEFT
     if (flawOfAccessState(keys, tenantId, state) !== null) return LEFT
     const { revision } = state.access
-    const made = requireEvents(changes)
     const sum = AccessSum.of(keys, tenantId, state.access)
-    requireDistinct(changes)
     for (const it of changes) await apply(world, tenantId, it, sum)
     return { kind: 'put-access-state', before: revision, state: sum.state(revision + made) }
   } catch (error) {
     // Without the key nothing can be proven, and restoring a backup makes the state again.
-    if (error instanceof UnreadableValue) return LEFT
+    if (error instanceof UnreadableValue || isUnreadableRow(error)) return LEFT
     throw error
   }
+}
+
+/** Whether an attacker wrote a value that a store does not: JSON that cannot be parsed, another type, or a number too large. */
+function isUnreadableRow(error: unknown): boolean {
+  return [SyntaxError, TypeError, RangeError].some((it) => error instanceof it)
 }
 
 /** A row that is not there makes the commit a conflict. */

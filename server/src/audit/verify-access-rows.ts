@@ -48,6 +48,14 @@ export async function verifyAccessRows(
   return { revision, flaw: await flawOfSessions(world, keys, tenantId) }
 }
 
+/** Whether the checkpoint of the tenant seals an access state: in a store that was not upgraded, none does before its upgrade. */
+export async function isAccessSealed(
+  { auditLog }: Pick<AccessRowsWorld['store'], 'auditLog'>,
+  tenantId: string,
+): Promise<boolean> {
+  return (await auditLog.state(tenantId))?.checkpoint?.access != null
+}
+
 const NO_STATE: AuditLogState = {
   removed: CHAIN_START,
   last: CHAIN_START,

@@ -7,7 +7,11 @@ import { SystemRandom } from '../adapters/system/system-random.ts'
 import { isUuid } from '../base/id.ts'
 import { AUDIT_CHECKPOINT_LAG_MS_MAX, VERIFY_REPORT_MS } from '../base/limits.ts'
 import { ConfigError, readConfig, type Config } from '../config.ts'
-import { verifyAccessRows, type AccessVerdict } from '../audit/verify-access-rows.ts'
+import {
+  isAccessSealed,
+  verifyAccessRows,
+  type AccessVerdict,
+} from '../audit/verify-access-rows.ts'
 import {
   verifyAuditLog,
   type AuditPoint,
@@ -92,7 +96,8 @@ export const auditVerify: RunCommand = async ({ flags, words, out, err }) => {
             resume: progress.at,
             onPoint: reporter(world.clock, progress, err),
           }))
-        if (!unsealed) access = await verifyAccessRows(world, id)
+        if (!unsealed || (await isAccessSealed(opened, id)))
+          access = await verifyAccessRows(world, id)
       } catch (error) {
         if (error instanceof ConfigError) throw error
         // Rejects if the store is gone. Otherwise the others can be verified.

@@ -12,7 +12,7 @@ import type { StoredApplication, StoredApplicationKey, StoredSession } from './s
 export interface SealedAccess {
   /** The number of changes, each of which has an audit event: from one checkpoint to the next it grows by those. */
   readonly revision: number
-  /** AccessSum.digest(), 32 bytes. */
+  /** Of AccessSum.state(), 32 bytes. */
   readonly digest: Uint8Array
 }
 

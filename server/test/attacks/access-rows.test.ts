@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { hashApiKey, makeApiKey } from '../../src/access/api-key.ts'
+import { createApplicationKey, deleteApplicationKey } from '../../src/access/application-keys.ts'
 import { createIdentities } from '../../src/access/authenticate.ts'
 import { createApplication } from '../../src/access/create-application.ts'
 import { regenerateKey } from '../../src/access/regenerate-key.ts'
@@ -208,6 +210,95 @@ test('a session is refused whose row is not as the service wrote it, with an eve
   assert.deepEqual(await permissions(), ['token:create'])
 })
 
+test('sqlite: a key or session under another form of the id of its tenant, which verification does not find, is unknown', async (t) => {
+  const forms = { 'as text': (id: string) => id, 'with a byte more': longer }
+  for (const [name, formOf] of Object.entries(forms)) {
+    const stage = await makeStage(t, 'sqlite')
+    const { key } = await stage.serve((world) => stage.issue(world))
+    const authenticate = (apiKey: string): Promise<unknown> =>
+      stage.serve(async (world) => await createIdentities(world).authenticate(apiKey))
+    assert.ok(await authenticate(key), name)
+    const form = formOf(stage.tenantId)
+    await stage.database.ask(
+      'INSERT INTO tenants SELECT ?, ?, plan, settings, created_by, created_at, NULL, NULL FROM tenants',
+      [form, name],
+    )
+    for (const table of ['applications', 'application_keys', 'sessions']) {
+      await stage.database.ask(`UPDATE ${table} SET tenant = ?`, [form])
+    }
+    await assert.rejects(authenticate(key), { code: 'key_unknown' }, name)
+    await assert.rejects(authenticate(stage.sessionKey), { code: 'key_unknown' }, name)
+  }
+})
+
+test('sqlite: a key can be revoked although an attacker made rows beside it unreadable, and verification names that', async (t) => {
+  for (const edit of [
+    'UPDATE application_keys SET created_by = 5',
+    'UPDATE application_keys SET version = 1152921504606846976',
+    'UPDATE record_heads SET access_revision = 1152921504606846976',
+  ]) {
+    const stage = await makeStage(t, 'sqlite')
+    const { id, key } = await stage.serve((world) => stage.issue(world))
+    const authenticate = (): Promise<unknown> =>
+      stage.serve(async (world) => await createIdentities(world).authenticate(key))
+    await stage.database.ask(edit)
+    assert.ok(await authenticate(), edit)
+    await stage.serve((world) => stage.revoke(world, id))
+    await assert.rejects(authenticate, { code: 'key_unknown' }, edit)
+    const said = await stage.verify().catch((error: unknown) => ({ ofAccess: String(error) }))
+    assert.notEqual(said.ofAccess, null, edit)
+  }
+})
+
+test('sqlite: rows of a tenant with an id that no query finds stop neither checkpoints nor verification', async (t) => {
+  const forms = [() => 5, (id: string) => id, longer]
+  for (const formOf of forms) {
+    const stage = await makeStage(t, 'sqlite')
+    const form = formOf(stage.tenantId)
+    for (const table of ['tenants', 'record_heads']) {
+      const column =
+        table === 'tenants' ? "id = ?, name = 'other'" : 'tenant = ?, sealed_number = 0'
+      await stage.database.ask(`CREATE TABLE copy AS SELECT * FROM ${table}`)
+      await stage.database.ask(`UPDATE copy SET ${column}`, [form])
+      await stage.database.ask(`INSERT INTO ${table} SELECT * FROM copy`)
+      await stage.database.ask('DROP TABLE copy')
+    }
+    await stage.serve(async (world) => {
+      await stage.add()
+      assert.deepEqual(await world.store.tenants.ids(), [stage.tenantId])
+      for (const which of ['all', 'beyond-checkpoint'] as const) {
+        assert.deepEqual(await world.store.auditLog.tenantIds(which), [stage.tenantId])
+      }
+      await auditCheckpointer(world)()
+      assert.deepEqual(await world.store.auditLog.tenantIds('beyond-checkpoint'), [])
+    })
+    assert.deepEqual(await stage.verify(), { ofEvents: null, ofAccess: null })
+  }
+})
+
+test('sqlite: a hash that is in the index of keys alone, which verification does not read, is unknown', async (t) => {
+  const { database, serve, verify } = await makeStage(t, 'sqlite')
+  const key = makeApiKey('private', new SystemRandom())
+  const [{ sql }] = (await database.ask(
+    "SELECT sql FROM sqlite_schema WHERE name = 'application_keys'",
+  )) as [{ sql: string }]
+  await database.ask(sql.replace('application_keys', 'other'))
+  await database.ask('INSERT INTO other SELECT * FROM application_keys')
+  await database.ask('UPDATE other SET hash = ? WHERE id = (SELECT max(id) FROM other)', [
+    hashApiKey(key),
+  ])
+  await database.ask('PRAGMA writable_schema = ON')
+  // Each of the two tables gets the index of the other.
+  const both = "name LIKE 'sqlite_autoindex_%' AND tbl_name IN ('application_keys', 'other')"
+  await database.ask(
+    `UPDATE sqlite_schema SET rootpage = -rootpage +
+       (SELECT sum(rootpage) FROM sqlite_schema WHERE ${both}) WHERE ${both}`,
+  )
+  assert.deepEqual(await verify(), { ofEvents: null, ofAccess: null })
+  const authenticating = serve(async (world) => await createIdentities(world).authenticate(key))
+  await assert.rejects(authenticating, { code: 'key_unknown' })
+})
+
 test('a session that was changed before it is authorized gets no rights', async (t) => {
   const stage = await makeStage(t, 'sqlite')
   const nonce = await stage.serve((world) => stage.open(world))
@@ -301,6 +392,10 @@ test('a checkpoint of before the upgrade that is put back is named', async (t) =
   assert.deepEqual(await stage.verify(), said)
 })
 
+function longer(id: string): Uint8Array {
+  return Buffer.concat([Buffer.from(id.replaceAll('-', ''), 'hex'), Buffer.alloc(1)])
+}
+
 const NOT_SEALED = 'the access state is not in the checkpoint, which is from before the upgrade'
 
 interface AccessStage {
@@ -308,6 +403,7 @@ interface AccessStage {
   /** The table with the end of each audit log. */
   readonly heads: string
   readonly logged: unknown[]
+  readonly tenantId: string
   readonly sessionKey: string
   /** Copies every table as it is. */
   readonly copy: () => Promise<void>
@@ -322,6 +418,9 @@ interface AccessStage {
   readonly add: () => Promise<unknown>
   readonly narrow: () => Promise<unknown>
   readonly regenerate: () => Promise<unknown>
+  /** Returns a new key of the application. */
+  readonly issue: (world: StillWorld) => Promise<{ id: string; key: string }>
+  readonly revoke: (world: StillWorld, keyId: string) => Promise<unknown>
   readonly open: (world: StillWorld) => Promise<{ key: string; nonce: string }>
   readonly authorize: (world: StillWorld, nonce: string) => Promise<unknown>
 }
@@ -403,9 +502,16 @@ async function makeStage(t: TestContext, name: 'sqlite' | 'postgres'): Promise<A
     database,
     heads,
     logged,
+    tenantId: made!.tenantId,
     sessionKey,
     serve,
     add,
+    issue: async (world) => {
+      const { body } = await createApplicationKey(world, context(), application)
+      return body as { id: string; key: string }
+    },
+    revoke: async (world, keyId) =>
+      await deleteApplicationKey(world, context(), { id: application, keyId }),
     open,
     authorize,
     downgrade: async (to) => {

@@ -3,6 +3,8 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
+import { FileKeyProvider } from '../../src/adapters/local-keyring/file-key-provider.ts'
+import { STATED } from '../kit/audit-attack.ts'
 import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
 
 test('symbolon audit verify says what is intact and what is not, beside a running service', async (t) => {
@@ -85,6 +87,21 @@ test('an application that was changed in the database is named by audit verify, 
   const doctor = await runSymbolon(['doctor', '--data-dir', folder])
   assert.match(doctor.out, /access-rows/)
   assert.equal(doctor.status, 1)
+
+  // Nor does the root key check of before the upgrade, taken from an old copy, hide that.
+  const rootKey = await FileKeyProvider.open(join(folder, 'root.key'), { createIfMissing: false })
+  const known = Buffer.from('symbolon: this root key is right')
+  const check = await rootKey.wrap(known, STATED['before access states'])
+  const opened = new DatabaseSync(join(folder, 'symbolon.db'))
+  const before = opened.prepare('SELECT root_key_check AS it FROM installation').get()!['it']!
+  const put = opened.prepare('UPDATE installation SET root_key_check = ?')
+  put.run(check)
+  const hidden = await verify()
+  assert.match(hidden.out, /^ {2}access: BROKEN/m)
+  assert.equal(hidden.status, 1)
+  assert.equal((await runSymbolon(['doctor', '--data-dir', folder])).status, 1)
+  put.run(before)
+  opened.close()
 
   const vault = await startVault(folder)
   // The check begins with the service, and takes a moment.

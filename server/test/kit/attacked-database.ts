@@ -44,6 +44,7 @@ export class AttackedSqlite implements AttackedDatabase {
   async ask(sql: string, values: readonly SQLInputValue[] = []): Promise<Row[]> {
     this.#db ??= new DatabaseSync(join(this.#folder, 'symbolon.db'), {
       enableForeignKeyConstraints: false,
+      defensive: false,
     })
     return this.#db.prepare(sql).all(...values)
   }

@@ -8,7 +8,7 @@ import {
   type AccessTable,
 } from '../../ports/access-state.ts'
 import type { AccessRowReader } from '../../ports/store.ts'
-import { packId, unpackId } from './ids.ts'
+import { isPacked, packId, unpackId } from './ids.ts'
 import { applicationKeyOf, applicationOf, sessionOf, type SqliteRow } from './rows.ts'
 
 interface SqliteAccessTable {
@@ -60,15 +60,11 @@ function accessRowOf(tenantId: string, table: AccessTable, row: SqliteRow): Acce
   const proof = row.proof instanceof Uint8Array ? row.proof : null
   try {
     const id = unpackId(row.id)
-    const statement = ids.every((it) => isAsPacked(row[it])) ? statementOf(tenantId, row) : null
+    const statement = ids.every((it) => row[it] === null || isPacked(row[it]))
+      ? statementOf(tenantId, row)
+      : null
     return { id, statement, proof }
   } catch {
     return { id: '', statement: null, proof }
   }
-}
-
-/** Whether packId() makes this value: queries by id find no other. */
-function isAsPacked(value: unknown): boolean {
-  if (value instanceof Uint8Array) return value.length === 16
-  return value === null || (typeof value === 'string' && packId(value) === value)
 }

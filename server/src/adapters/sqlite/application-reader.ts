@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { ApplicationQuery, ApplicationReader } from '../../ports/store.ts'
-import { packId, unpackId } from './ids.ts'
+import { isPacked, packId, unpackId } from './ids.ts'
 import { applicationKeyOf, applicationOf, tenantOf } from './rows.ts'
 
 export function applicationReader(db: DatabaseSync): ApplicationReader {
@@ -11,6 +11,9 @@ export function applicationReader(db: DatabaseSync): ApplicationReader {
   )
   const keyByHash = db.prepare(
     'SELECT tenant, application, id FROM application_keys WHERE hash = ?',
+  )
+  const hashOf = db.prepare(
+    'SELECT hash FROM application_keys WHERE tenant = ? AND application = ? AND id = ?',
   )
   const tenantById = db.prepare('SELECT * FROM tenants WHERE id = ?')
 
@@ -36,7 +39,11 @@ export function applicationReader(db: DatabaseSync): ApplicationReader {
 
     findByKeyHash: async (hash) => {
       const key = keyByHash.get(hash)
-      if (key === undefined) return null
+      // Verification would not find a key of another form of the tenant's id.
+      if (key === undefined || !isPacked(key.tenant)) return null
+      // An attacker may have put the hash into the index alone.
+      const stored = hashOf.get(key.tenant!, key.application!, key.id!)?.hash
+      if (!(stored instanceof Uint8Array) || Buffer.compare(stored, hash) !== 0) return null
       const tenant = tenantById.get(key.tenant!)
       const application = byId.get(key.tenant!, key.application!)
       // A key revoked between two of these look-ups counts as revoked.

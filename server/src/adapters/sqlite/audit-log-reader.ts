@@ -4,7 +4,7 @@ import { unpackCheckpoint } from '../../ports/packed-checkpoint.ts'
 import type { ChainPosition, StoredAuditEvent } from '../../ports/audit-log.ts'
 import type { AuditLogReader } from '../../ports/store.ts'
 import { eventsOfRow } from './earlier-events.ts'
-import { packId, unpackId } from './ids.ts'
+import { packId, unpackIds } from './ids.ts'
 import type { SqliteRow } from './rows.ts'
 
 export function auditLogReader(db: DatabaseSync): AuditLogReader {
@@ -56,7 +56,7 @@ export function auditLogReader(db: DatabaseSync): AuditLogReader {
       return events.slice(0, limit)
     },
     tenantIds: async (which) =>
-      (which === 'all' ? all : beyondCheckpoint).all().map((row) => unpackId(row.tenant)),
+      unpackIds((which === 'all' ? all : beyondCheckpoint).all().map((row) => row.tenant)),
   }
 }
 

@@ -18,6 +18,20 @@ export function unpackId(value: unknown): string {
   return readUuid(value, 0)
 }
 
+/**
+ * Whether packId() returns this value for an id. An attacker may have written another one, which unpackId() turns into the same id,
+ * but which no query by id finds.
+ */
+export function isPacked(value: unknown): boolean {
+  if (value instanceof Uint8Array) return value.length === 16
+  return typeof value === 'string' && packId(value) === value
+}
+
+/** Returns the ids in a column, without values that packId() does not return. */
+export function unpackIds(values: readonly unknown[]): string[] {
+  return values.filter(isPacked).map(unpackId)
+}
+
 /** Returns a packed id as a map key. */
 export function keyOfPacked(id: Uint8Array | string): string {
   return typeof id === 'string' ? id : Buffer.from(id).toString('latin1')

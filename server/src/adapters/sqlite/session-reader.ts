@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import type { SessionReader } from '../../ports/store.ts'
-import { packId } from './ids.ts'
+import { isPacked, packId } from './ids.ts'
 import { applicationOf, sessionOf, tenantOf, type SqliteRow } from './rows.ts'
 
 /**
@@ -31,7 +31,8 @@ export function sessionReader(db: DatabaseSync): SessionReader {
   return {
     findByKeyHash: async (hash) => {
       const row = byHash.get(hash)
-      if (row === undefined) return null
+      // Verification would not find a session of another form of the tenant's id.
+      if (row === undefined || !isPacked(row.tenant)) return null
       const tenant = tenantById.get(row.tenant!)
       const opener = openerOf(row)
       if (tenant === undefined || opener === undefined) return null

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { TenantReader } from '../../ports/store.ts'
 import { envelopeReader } from './envelope-reader.ts'
-import { packId, unpackId } from './ids.ts'
+import { packId, unpackId, unpackIds } from './ids.ts'
 import { isCleared } from './clearing-statements.ts'
 import { tenantKeyOf, tenantOf } from './rows.ts'
 
@@ -24,7 +24,7 @@ export function tenantReader(db: DatabaseSync): TenantReader {
 
     named: async (name) => byName.all(name).map(tenantOf),
 
-    ids: async () => ids.all().map((row) => unpackId(row.id)),
+    ids: async () => unpackIds(ids.all().map((row) => row.id)),
 
     count: async () => Number(count.get()!.count),
 

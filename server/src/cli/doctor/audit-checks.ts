@@ -3,7 +3,7 @@ import { isDamage } from '../../adapters/sqlite/unusable-database.ts'
 import { SystemClock } from '../../adapters/system/system-clock.ts'
 import type { LocalKeyring } from '../../adapters/local-keyring/local-keyring.ts'
 import { precedesAccessStates, precedesCheckpoints } from '../../access/root-key-check.ts'
-import { verifyAccessRows } from '../../audit/verify-access-rows.ts'
+import { isAccessSealed, verifyAccessRows } from '../../audit/verify-access-rows.ts'
 import { flawOfNewest } from '../../audit/verification.ts'
 import { AUDIT_CHECKPOINT_LAG_MS_MAX, AUDIT_SWEEP_MS } from '../../base/limits.ts'
 import { timeOfAuditEvent } from '../../ports/audit-log.ts'
@@ -59,15 +59,14 @@ async function checkAccessRows({
 }: DoctorContext): Promise<Finding> {
   const [{ tenants, auditLog, accessRows }, keyring] = [await vault(), await open()]
   const installed = await tenants.rootKeyCheck()
-  if (installed !== null && (await precedesAccessStates(await rootKeys(), installed))) {
-    return ok('Applications, keys and sessions are sealed at the next start.')
-  }
+  const older = installed !== null && (await precedesAccessStates(await rootKeys(), installed))
   const clock = new SystemClock()
   const since = clock.elapsed()
   let count = 0
   for (const id of await tenants.ids()) {
     if (clock.elapsed() - since > TENANTS_MS_MAX) break
     await requireKeys(keyring, id)
+    if (older && !(await isAccessSealed({ auditLog }, id))) continue
     const world = { clock, keyring, store: { auditLog, accessRows } }
     const { flaw } = await verifyAccessRows(world, id)
     if (flaw !== null) {
@@ -77,6 +76,9 @@ async function checkAccessRows({
       )
     }
     count++
+  }
+  if (older && count === 0) {
+    return ok('Applications, keys and sessions are sealed at the next start.')
   }
   return ok(
     `The applications, keys and sessions of ${count} tenants are as the service wrote them.`,
