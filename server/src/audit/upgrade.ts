@@ -80,7 +80,11 @@ async function upgradeTenant(
   if (before?.checkpoint?.access == null) await sealAccessRows(world, tenantId)
   const state = await world.store.auditLog.state(tenantId)
   if (state?.checkpoint != null) {
-    await writeCheckpoint(world, tenantId, { upgrading: true })
+    const written = await writeCheckpoint(world, tenantId, { upgrading: true })
+    // Another server may have removed old events meanwhile.
+    if (written === null && (await world.store.tenants.find(tenantId)) !== null) {
+      throw new Error('Cannot checkpoint the audit log: it changed meanwhile')
+    }
     return
   }
   // At most a minute of events: an older service made the first checkpoint a second after its start.
