@@ -7,6 +7,7 @@ import {
   AUDIT_EVENTS_AT_ONCE,
   TRANSACTION_LIFETIME_MS_MAX,
 } from '../base/limits.ts'
+import { auditEventAt } from '../../test/kit/audit-event.ts'
 import { stillWorld, thinKeyProvider, type StillWorld } from '../../test/kit/still-world.ts'
 import type { AuditEvent, AuditCheckpoint } from '../ports/audit-log.ts'
 import type { AuditLogReader } from '../ports/store.ts'
@@ -463,20 +464,5 @@ async function lastOf(world: StillWorld, tenantId: string): Promise<number> {
 }
 
 function auditEvent({ clock }: StillWorld): AuditEvent {
-  return {
-    at: clock.now(),
-    applicationId: 'application',
-    keyId: 'key',
-    traceId: 'trace',
-    entityType: 'token',
-    operation: 'read',
-    allowed: true,
-    changed: false,
-    permission: 'token:read',
-    shown: 'mask',
-    replayed: false,
-    dryRun: false,
-    destination: null,
-    entityIds: ['thing'],
-  }
+  return auditEventAt(clock.now())
 }

@@ -115,7 +115,7 @@ describe('ClientRecords', () => {
     client.follow(DATA)
   })
 
-  test('never throws anything else, whatever it is told', () => {
+  test('never throws anything else, whatever the bytes', () => {
     fc.assert(
       fc.property(fc.nat(), fc.uint8Array({ minLength: 1, maxLength: 8 }), (where, bytes) => {
         const damaged = Buffer.from(HELLO)

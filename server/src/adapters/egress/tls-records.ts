@@ -2,8 +2,8 @@ import { EgressFailure } from '../../ports/egress.ts'
 import { GrowingBuffer } from './growing-buffer.ts'
 
 /**
- * Follows one direction of a TLS connection, record by record, without its keys: whoever speaks another protocol, at the beginning
- * or later, is found out at the first bytes of it.
+ * Follows one direction of a TLS connection, record by record, without its keys. Another protocol, at the beginning or later, is
+ * detected at its first bytes.
  *
  * Source: RFC 8446, sections 4.1.2, 5.1 and 5.2; RFC 6066, section 3.
  */

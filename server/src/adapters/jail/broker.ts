@@ -28,8 +28,8 @@ export interface FrameSender {
 /**
  * Relays bytes between a guest and the outside. The guest asks for a host and port, and gets a connection or a refusal.
  *
- * Every connection takes one of CONNECTIONS_MAX slots until nothing is left of it here; only then the guest is told that it is
- * closed. A guest waits for a free slot by itself, so one that asks for more is killed.
+ * Every connection takes one of CONNECTIONS_MAX slots until nothing is left of it here; only then the guest gets its `close`
+ * frame. A guest waits for a free slot by itself, so one that asks for more is killed.
  */
 export class Broker {
   readonly #ways: WaysOut
