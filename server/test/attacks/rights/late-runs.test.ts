@@ -61,7 +61,7 @@ describe('the result of a run is not sent, and its callback becomes a dead lette
   const CLOSED = { name: 'closed', permissions: ['reactor:invoke'], destinations: [] }
 
   for (const [how, end] of Object.entries(ENDS)) {
-    test(`the application that asked for it ${how}`, () => endsWith(end, 'asker'))
+    test(`the application that asked for it ${how}`, () => endsWith(end, 'initiator'))
     test(`the application that authorized the session ${how}`, () => endsWith(end, 'grantor'))
     test(`the application that opened the session ${how}`, () => endsWith(end, 'opener'))
   }
@@ -77,14 +77,17 @@ describe('the result of a run is not sent, and its callback becomes a dead lette
     assert.deepEqual(await stage.deadLetters(), [])
   })
 
-  async function endsWith(end: ApplicationEnd, who: 'asker' | 'grantor' | 'opener'): Promise<void> {
+  async function endsWith(
+    end: ApplicationEnd,
+    who: 'initiator' | 'grantor' | 'opener',
+  ): Promise<void> {
     const stage = await callbackStage()
     const { vault } = stage
     const expires_at = new Date(vault.world.clock.now() + LIFETIME_MS).toISOString()
     const expires = end === ENDS['has expired']
     const temporary = (it: typeof who): JsonObject => (expires && it === who ? { expires_at } : {})
-    if (who === 'asker') {
-      const { id, key } = await holder(vault, temporary('asker'))
+    if (who === 'initiator') {
+      const { id, key } = await holder(vault, temporary('initiator'))
       await begin(stage, key)
       await refusedAfter(stage, () => end(vault, id, CLOSED))
       return
