@@ -35,6 +35,7 @@ import { SystemRandom } from '../src/adapters/system/system-random.ts'
 import { createApp } from '../src/app.ts'
 import {
   CALLBACK_PAUSE_MS,
+  JOB_STORAGE_BYTES_MAX,
   TOKENIZE_TOKENS_MAX,
   TRANSACTION_LIFETIME_MS,
   TRANSACTIONS_OPEN_MAX,
@@ -142,6 +143,7 @@ function appOf(world: World) {
     proxy: { timeoutMs: 25_000 },
     reactors: {
       configurationRequired: true,
+      jobStorageBytesMax: JOB_STORAGE_BYTES_MAX,
       responseHeaders: { allowed: [], origin: null },
     },
   })

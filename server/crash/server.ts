@@ -21,6 +21,7 @@ import { SystemRandom } from '../src/adapters/system/system-random.ts'
 import { createApp } from '../src/app.ts'
 import {
   CALLBACK_PAUSE_MS,
+  JOB_STORAGE_BYTES_MAX,
   TOKENIZE_TOKENS_MAX,
   TRANSACTION_LIFETIME_MS,
   TRANSACTIONS_OPEN_MAX,
@@ -85,7 +86,11 @@ async function serve(options: CrashServerOptions): Promise<void> {
       publicOpenMax: TRANSACTIONS_OPEN_MAX,
     },
     proxy: { timeoutMs: 25_000 },
-    reactors: { configurationRequired: true, responseHeaders: { allowed: [], origin: null } },
+    reactors: {
+      configurationRequired: true,
+      jobStorageBytesMax: JOB_STORAGE_BYTES_MAX,
+      responseHeaders: { allowed: [], origin: null },
+    },
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo

@@ -13,6 +13,7 @@ import { ReadThrottle } from './base/read-throttle.ts'
 import { ConnectionThrottle } from './http/connection-throttle.ts'
 import type { PublicAddress } from './http/public-address.ts'
 import { createServer, type Server } from './http/server.ts'
+import { JobStorage } from './reactors/jobs/job-storage.ts'
 import { JobWorker } from './reactors/jobs/worker.ts'
 import { routes, type RouteSettings } from './routes.ts'
 import type { World } from './ports/world.ts'
@@ -32,8 +33,10 @@ export function createApp(outside: World, settings: AppSettings): App {
   const keyring = keysOfTenants(outside)
   const identities = createIdentities({ ...outside, keyring }, ephemeralKeys)
   const world: World = { ...outside, store: identities.store, keyring }
+  const storage = new JobStorage(world, settings.reactors.jobStorageBytesMax)
   const jobs = new JobWorker(world, {
     ephemeralKeys,
+    storage,
     tokens: settings.tokens,
     responseHeaders: settings.reactors.responseHeaders,
     product: `Symbolon/${settings.version}`,
@@ -44,7 +47,7 @@ export function createApp(outside: World, settings: AppSettings): App {
     connectionThrottle: new ConnectionThrottle(world.clock, new ReadThrottle(world.clock)),
     corsOrigins: settings.corsOrigins,
     publicAddress: settings.publicAddress,
-    endpoints: routes(settings, ephemeralKeys, () => jobs.onWork()),
+    endpoints: routes(settings, { ephemeralKeys, storage, wake: () => jobs.onWork() }),
     access: {
       authenticate: identities.authenticate.bind(identities),
       mayAnywhere,

@@ -15,6 +15,8 @@ import { isServiceLink } from './base/service-link.ts'
 import { listOf, oneOf, onOrOff, parseOrigin, wholeFrom } from './base/setting-values.ts'
 import {
   CALLBACK_PAUSE_MS,
+  JOB_STORAGE_BYTES_MAX,
+  MiB,
   TOKENIZE_TOKENS_MAX,
   PUBLIC_TRANSACTIONS_OPEN_MAX,
   TRANSACTION_LIFETIME_MS,
@@ -45,6 +47,7 @@ export interface Config {
   readonly transactionLifetimeS: number
   readonly transactionsOpenMax: number
   readonly publicTransactionsOpenMax: number
+  readonly jobStorageMiB: number
   readonly callbackRetryBaseMs: number
   readonly reactorLevel: ReactorLevel
   readonly reactorPackages: readonly string[]
@@ -249,6 +252,14 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     about:
       'How many a public application may have open, except for sessions that a private application authorized; at most as many as the setting above allows.',
     parse: wholeFrom(1, 100_000),
+  },
+  jobStorageMiB: {
+    variable: 'SYMBOLON_JOB_STORAGE_MIB',
+    default: String(JOB_STORAGE_BYTES_MAX / MiB),
+    accepts: 'a whole number of MiB from 16 to 1048576',
+    about:
+      "How much a tenant's asynchronous invocations may take up in the database, with their arguments and results; another is 429 meanwhile.",
+    parse: wholeFrom(16, 2 ** 20),
   },
   callbackRetryBaseMs: {
     variable: 'SYMBOLON_CALLBACK_RETRY_BASE_MS',

@@ -12,6 +12,7 @@ import { proxyEndpoints } from './proxy/endpoints.ts'
 import type { ProxySettings } from './proxy/proxy-settings.ts'
 import { callbackEndpoints } from './reactors/callbacks/endpoints.ts'
 import { reactorEndpoints } from './reactors/endpoints.ts'
+import type { JobStorage } from './reactors/jobs/job-storage.ts'
 import type { ReactorSettings } from './reactors/reactor-settings.ts'
 import * as audit from './audit/endpoints.ts'
 import * as tenants from './tenants/endpoints.ts'
@@ -28,18 +29,24 @@ export interface RouteSettings {
   readonly version: string
 }
 
-/**
- * `ephemeralKeys` are the ones that authentication uses, too; `wake` is called when an invocation or a callback is ready to run.
- */
+/** Objects that the operations share with other parts of the service. */
+export interface RouteDependencies {
+  /** Used by authentication, too. */
+  readonly ephemeralKeys: EphemeralKeys
+  /** Used by the worker, too. */
+  readonly storage: JobStorage
+  /** Called when an invocation or a callback is ready to run. */
+  readonly wake: () => void
+}
+
 export function routes(
   { tokens, transactions, proxy, reactors, version }: RouteSettings,
-  ephemeralKeys: EphemeralKeys,
-  wake: () => void = () => {},
+  { ephemeralKeys, storage, wake }: RouteDependencies,
 ): (Endpoint | StreamingEndpoint)[] {
   const token = tokenEndpoints(tokens)
   const transaction = transactionEndpoints(transactions)
   const forwarding = proxyEndpoints({ ...proxy, privacyShown: tokens.privacyShown })
-  const reactor = reactorEndpoints(reactors, { tokens, ephemeralKeys, wake })
+  const reactor = reactorEndpoints(reactors, { tokens, ephemeralKeys, storage, wake })
   const callback = callbackEndpoints(wake)
   const documentation = documentationEndpoints(version)
   const described = [

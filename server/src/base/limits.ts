@@ -552,6 +552,17 @@ export const REACTOR_WARM_MS_MAX = 15 * 60 * 1000
 /** Asynchronous invocations of one tenant that are still to be run or delivered. Ours. */
 export const JOBS_MAX = 10_000
 
+/**
+ * What the asynchronous invocations of one tenant take up in the store, with their arguments and results, unless configured
+ * otherwise; and what each counts for besides them, because of its row and index entries. Ours: decision 0093.
+ */
+export const JOB_STORAGE_BYTES_MAX = 512 * MiB
+export const JOB_ROW_BYTES = 1_024
+
+/** How long a measurement of that is good; and one that found no room. Ours. */
+export const JOB_SIZES_MS = 5_000
+export const JOB_SIZES_FULL_MS = 1_000
+
 /** Concurrent asynchronous runs, of all tenants and of one: the synchronous ones have the rest. Ours. */
 export const JOB_RUNS_AT_ONCE = 16
 export const JOB_RUNS_OF_ONE_AT_ONCE = 4

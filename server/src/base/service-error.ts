@@ -1,4 +1,4 @@
-import { REACTOR_WAIT_MS_MAX, TRANSACTIONS_RETRY_MS } from './limits.ts'
+import { JOB_BUSY_MS, REACTOR_WAIT_MS_MAX, TRANSACTIONS_RETRY_MS } from './limits.ts'
 
 /**
  * The refusals of this service: expected errors that the caller can act on.
@@ -133,6 +133,12 @@ export const REFUSALS = {
     detail: 'The code does not compile, or exports no function.',
   },
   jobs_full: { status: 429, detail: 'Too many invocations are waiting to run or to be delivered.' },
+  job_storage_full: {
+    status: 429,
+    detail:
+      'The asynchronous invocations of the tenant take up all the space they may, with their results: have results sent to a callback, or wait until stored ones expire.',
+    retryAfterS: JOB_BUSY_MS / 1000,
+  },
   transactions_open_max: {
     status: 429,
     detail: 'The application has too many open transactions: commit some, or roll them back.',

@@ -16,6 +16,7 @@ import {
   CHECKPOINT_FILE_MS_MAX,
   NOTICES_MS,
   SHUTDOWN_MS_MAX,
+  MiB,
 } from '../base/limits.ts'
 import {
   ignoredVariables,
@@ -87,6 +88,7 @@ export const serve: RunCommand = async ({ flags, out }) => {
       },
       proxy: { timeoutMs: config.proxyTimeoutMs },
       reactors: {
+        jobStorageBytesMax: config.jobStorageMiB * MiB,
         configurationRequired: config.reactorConfiguration === 'required',
         responseHeaders: { allowed: config.reactorResponseHeaders, origin: config.publicUrl },
       },

@@ -53,6 +53,26 @@ export interface DueJobs {
   readonly without: readonly string[]
 }
 
+/** How many jobs of one tenant are stored, and the sum of bytesOfJob() over them. */
+export interface StoredJobs {
+  readonly count: number
+  readonly bytes: number
+}
+
+/** `waiting` is in the stage `run`; `finished` in all others. */
+export type JobSizes = Record<'waiting' | 'finished', StoredJobs>
+
+/** Sums the rows that adapters read: one or more per stage. */
+export function sizesOf(rows: readonly Readonly<Record<string, unknown>>[]): JobSizes {
+  const sizes = { waiting: { count: 0, bytes: 0 }, finished: { count: 0, bytes: 0 } }
+  for (const { stage, count, bytes } of rows) {
+    const size = sizes[stage === 'run' ? 'waiting' : 'finished']
+    size.count += Number(count)
+    size.bytes += Number(bytes)
+  }
+  return sizes
+}
+
 export type JobCounts = Record<Exclude<JobStage, 'keep'>, number>
 
 export interface JobReader {
@@ -63,6 +83,9 @@ export interface JobReader {
 
   /** Number of jobs that are still to be run or delivered. */
   unfinished(tenantId: string): Promise<number>
+
+  /** May read a row per job, of which there may be hundreds of thousands: not for every request. */
+  sizes(tenantId: string): Promise<JobSizes>
 
   /** Up to `limit` dead letters, oldest first, after the one with the id `after`; without their results. */
   deadLetters(tenantId: string, limit: number, after?: string): Promise<Omit<StoredJob, 'result'>[]>

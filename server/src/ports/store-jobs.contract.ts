@@ -16,7 +16,7 @@ import {
   uuid,
   type Open,
 } from './store-kit.contract.ts'
-import type { StoredJob } from './jobs.ts'
+import { bytesOfJob, type StoredJob } from './jobs.ts'
 import type { Change, Conflict } from './change.ts'
 import type { Store } from './store.ts'
 
@@ -134,6 +134,32 @@ export function jobContract(name: string, open: Open): void {
         stages.map((stage, n) => insert(job(n, { stage }))),
       )
       assert.equal(await store.jobs.unfinished(TENANT), 3)
+    })
+
+    test('sizes() tells what waits from what is finished, and follows every change', async (t) => {
+      const store = await opened(t, open)
+      const none = { count: 0, bytes: 0 }
+      assert.deepEqual(await store.jobs.sizes(TENANT), { waiting: none, finished: none })
+      const long = { terms: new Uint8Array(10_000), result: null }
+      await succeed(store, OTHER, [insert(job(7, long))])
+      await succeed(store, TENANT, [insert(job(1, long)), insert(job(2, long))])
+      assert.deepEqual(await store.jobs.sizes(TENANT), {
+        waiting: { count: 2, bytes: 20_000 },
+        finished: none,
+      })
+      const over = { terms: bytes(1), result: new Uint8Array(5000) }
+      for (const [n, stage] of (['keep', 'deliver'] as const).entries()) {
+        const after = job(n + 1, { ...over, stage, revision: 1 })
+        await succeed(store, TENANT, [{ kind: 'update-job', job: after }])
+      }
+      await succeed(store, TENANT, [insert(job(3, { ...over, stage: 'dead' }))])
+      const each = bytesOfJob(over)
+      assert.deepEqual(await store.jobs.sizes(TENANT), {
+        waiting: none,
+        finished: { count: 3, bytes: 3 * each },
+      })
+      await succeed(store, TENANT, [remove(job(3)), remove(job(1, { revision: 1 }))])
+      assert.deepEqual((await store.jobs.sizes(TENANT)).finished, { count: 1, bytes: each })
     })
 
     test('counts() tells the stages apart, all but what is kept, over tenants that are not deleted', async (t) => {

@@ -11,6 +11,7 @@ import { react } from './invocation/react.ts'
 import { acceptedSchema, reactAnswer, reactBody } from './invocation/wire.ts'
 import { reactAsync } from './jobs/accept.ts'
 import { getResult, READ_OF_RESULT } from './jobs/get-result.ts'
+import type { JobStorage } from './jobs/job-storage.ts'
 import { listReactors } from './list-reactors.ts'
 import type { ReactorSettings } from './reactor-settings.ts'
 import { CREATION_REFUSALS } from '../tokens/endpoints.ts'
@@ -21,6 +22,7 @@ import { reactorBodiesFor, reactorPageSchema, reactorSchema } from './wire.ts'
 export interface ReactorDependencies {
   readonly tokens: TokenSettings
   readonly ephemeralKeys: EphemeralKeys
+  readonly storage: JobStorage
   /** Called when an asynchronous invocation is accepted. */
   readonly wake: () => void
 }
@@ -37,6 +39,7 @@ const INVOCATION_REFUSALS = [
   'answer_too_large',
   'plan_insufficient',
   'jobs_full',
+  'job_storage_full',
   'key_type_unfit',
 ] as const satisfies RefusalCode[]
 
@@ -59,7 +62,7 @@ const CODE_ANSWER: AnswerSpec = {
 /** The HTTP endpoints of reactors. */
 export function reactorEndpoints(
   settings: ReactorSettings,
-  { tokens, ephemeralKeys, wake }: ReactorDependencies,
+  { tokens, ephemeralKeys, storage, wake }: ReactorDependencies,
 ) {
   const bodies = reactorBodiesFor(settings)
   return {
@@ -165,6 +168,7 @@ export function reactorEndpoints(
           ephemeralKeys,
           responseHeaders: settings.responseHeaders,
           settings: tokens,
+          storage,
         }
         const answer = await react(world, context, invocation)
         if (answer.status === 202) wake()
@@ -188,7 +192,8 @@ export function reactorEndpoints(
       },
       refusals: INVOCATION_REFUSALS,
       handle: async ({ world, context, params, body }) => {
-        const answer = await reactAsync(world, context, { id: params['id']!, body }, tokens)
+        const asked = { id: params['id']!, body }
+        const answer = await reactAsync(world, context, asked, { tokens, storage })
         wake()
         return answer
       },

@@ -5,15 +5,13 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { inspect } from 'node:util'
 import { permissionsOf } from '../../src/access/permissions.ts'
-import { EphemeralKeys } from '../../src/access/ephemeral-keys.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
-import { routes } from '../../src/routes.ts'
 import type { Change } from '../../src/ports/change.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { withCommit } from '../../src/ports/with-commit.ts'
 import { canaryOf, findTrace, tracesOf } from '../kit/canary.ts'
 import { withLuhnDigit } from '../kit/check-digits.ts'
-import { STILL_SETTINGS } from '../kit/still-settings.ts'
+import { stillRoutes } from '../kit/still-routes.ts'
 import { stillVault, type Method, type StillVault } from '../kit/still-vault.ts'
 import { REVEAL_ALL } from '../kit/token-stage.ts'
 
@@ -25,7 +23,7 @@ const CARD = {
   data: { number: withLuhnDigit(`${CANARY.digits}000`), name: CANARY.text },
 }
 
-const ROUTES = routes(STILL_SETTINGS, new EphemeralKeys())
+const ROUTES = stillRoutes()
 
 describe('a vault that cannot write its audit log answers 503, and with no data, to', () => {
   for (const { method, path, permission } of ROUTES) {

@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { EphemeralKeys } from '../../src/access/ephemeral-keys.ts'
 import * as limits from '../../src/base/limits.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { PERMISSIONS } from '../../src/access/permissions.ts'
 import { TOKEN_TYPES } from '../../src/tokens/types/registry.ts'
-import { routes } from '../../src/routes.ts'
 import { runPlainly } from '../kit/plain-runner.ts'
-import { STILL_SETTINGS } from '../kit/still-settings.ts'
+import { stillRoutes } from '../kit/still-routes.ts'
 import { stillVault } from '../kit/still-vault.ts'
 import { headingsOf, readDocument } from '../tidy/docs.ts'
 import { assertNone, sourceFiles } from '../tidy/source.ts'
@@ -85,7 +83,7 @@ function parsed(body: Buffer): Json {
 
 test('every operation has an example, but for the one that would show this page again', () => {
   const shown = examplesOf(DOCUMENT).map((it) => it.request.first.split('?')[0]!)
-  const missing = routes(STILL_SETTINGS, new EphemeralKeys())
+  const missing = stillRoutes()
     .filter(({ path }) => path !== '/openapi.json' && path !== '/')
     .filter(({ method, path }) => {
       const form = new RegExp(`^${method} ${path.replaceAll(/:\w+/g, '[^/]+')}$`)
@@ -96,7 +94,7 @@ test('every operation has an example, but for the one that would show this page 
 })
 
 test('operations stand on the page in the order of routes.ts', () => {
-  const operations = routes(STILL_SETTINGS, new EphemeralKeys()).map(({ method, path }) => {
+  const operations = stillRoutes().map(({ method, path }) => {
     return `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`
   })
   const headings = headingsOf(DOCUMENT).filter((it) => operations.includes(it))

@@ -20,6 +20,7 @@ import { SystemLog } from '../../src/adapters/system/system-log.ts'
 import { createApp } from '../../src/app.ts'
 import {
   CALLBACK_PAUSE_MS,
+  JOB_STORAGE_BYTES_MAX,
   TRANSACTION_LIFETIME_MS,
   TRANSACTIONS_OPEN_MAX,
 } from '../../src/base/limits.ts'
@@ -281,6 +282,7 @@ async function openVault(
     proxy: { timeoutMs: 25_000 },
     reactors: {
       configurationRequired: true,
+      jobStorageBytesMax: JOB_STORAGE_BYTES_MAX,
       responseHeaders: { allowed: [], origin: null },
     },
   })

@@ -244,7 +244,9 @@ describe('a backup of a vault with a damaged value', () => {
   test('of an earlier version is verified in a migrated copy, and made as it is', async (t) => {
     const { folder } = await copied(t)
     const db = new DatabaseSync(join(folder, 'symbolon.db'))
-    db.exec('DROP TABLE notices; DROP TABLE transaction_keys; PRAGMA user_version = 11')
+    for (const it of ['inserted', 'updated', 'deleted']) db.exec(`DROP TRIGGER measure_${it}_job`)
+    db.exec('DROP TABLE job_sizes; DROP TABLE notices; DROP TABLE transaction_keys')
+    db.exec('PRAGMA user_version = 11')
     db.exec(
       'ALTER TABLE record_heads DROP COLUMN access_revision; ALTER TABLE record_heads DROP COLUMN access',
     )

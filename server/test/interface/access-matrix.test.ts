@@ -7,9 +7,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { PERMISSIONS, permissionsOf } from '../../src/access/permissions.ts'
 import { makeApiKey } from '../../src/access/api-key.ts'
-import { EphemeralKeys } from '../../src/access/ephemeral-keys.ts'
 import { APPLICATION_TYPES, type ApplicationType } from '../../src/base/access.ts'
-import { routes } from '../../src/routes.ts'
 import {
   ABSENT,
   grantedTo,
@@ -22,7 +20,7 @@ import {
   type MatrixRow,
   type Things,
 } from '../kit/matrix-rows.ts'
-import { STILL_SETTINGS } from '../kit/still-settings.ts'
+import { stillRoutes } from '../kit/still-routes.ts'
 import type { Reply, StillVault } from '../kit/still-vault.ts'
 
 const WORTHLESS_KEYS: Record<
@@ -43,7 +41,7 @@ const WORTHLESS_KEYS: Record<
   },
 }
 
-const ROUTES = routes(STILL_SETTINGS, new EphemeralKeys())
+const ROUTES = stillRoutes()
 
 test('every route has a row in the access matrix, and every row a route', () => {
   assert.deepEqual(

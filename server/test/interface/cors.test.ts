@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { EphemeralKeys } from '../../src/access/ephemeral-keys.ts'
-import { routes } from '../../src/routes.ts'
-import { STILL_SETTINGS } from '../kit/still-settings.ts'
+import { stillRoutes } from '../kit/still-routes.ts'
 import { tokenStage } from '../kit/token-stage.ts'
 
-const ROUTES = routes(STILL_SETTINGS, new EphemeralKeys())
+const ROUTES = stillRoutes()
 const ORIGIN = 'https://shop.example'
 const EXPOSED =
   'BT-TRACE-ID, BT-PROXY-DESTINATION-STATUS, BT-PROXY-EXPRESSIONS, Location, Retry-After'

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { EphemeralKeys } from '../../src/access/ephemeral-keys.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import {
   BODY_BYTES_MAX,
@@ -8,12 +7,11 @@ import {
   JSON_DEPTH_MAX,
   TRACE_ID_CHARS_MAX,
 } from '../../src/base/limits.ts'
-import { routes } from '../../src/routes.ts'
-import { STILL_SETTINGS } from '../kit/still-settings.ts'
+import { stillRoutes } from '../kit/still-routes.ts'
 import type { CallOptions, Method, Reply } from '../kit/still-vault.ts'
 import { pathsOf, tokenStage, UUID_V4, type TokenStage } from '../kit/token-stage.ts'
 
-const ROUTES = routes(STILL_SETTINGS, new EphemeralKeys())
+const ROUTES = stillRoutes()
 
 function problem(status: number, title: string, code: string, detail: string): JsonObject {
   return { title, status, detail, code }

@@ -3,16 +3,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { z } from 'zod'
 import { permissionsOf } from '../../src/access/permissions.ts'
-import { EphemeralKeys } from '../../src/access/ephemeral-keys.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { ServiceError, type MemberErrors } from '../../src/base/service-error.ts'
 import { parseBy } from '../../src/http/parse.ts'
-import { routes } from '../../src/routes.ts'
-import { STILL_SETTINGS } from '../kit/still-settings.ts'
+import { stillRoutes } from '../kit/still-routes.ts'
 import { stillVault, type StillVault } from '../kit/still-vault.ts'
 import { assertNone, findings, isTest, sourceFiles } from '../tidy/source.ts'
 
-const ROUTES = routes(STILL_SETTINGS, new EphemeralKeys()).filter((it) => 'handle' in it)
+const ROUTES = stillRoutes().filter((it) => 'handle' in it)
 
 /** Words of the library in its own messages. */
 const LIBRARY_TEXT =

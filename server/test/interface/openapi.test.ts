@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
-import { EphemeralKeys } from '../../src/access/ephemeral-keys.ts'
 import type { JsonObject } from '../../src/base/json.ts'
 import { isJsonObject, type Json } from '../../src/base/json.ts'
 import type { Endpoint, EndpointRequest } from '../../src/http/endpoint.ts'
 import { pathsOf } from '../../src/http/openapi.ts'
 import { isStreaming } from '../../src/http/streaming-endpoint.ts'
-import { routes } from '../../src/routes.ts'
+import { stillRoutes } from '../kit/still-routes.ts'
 import { STILL_SETTINGS } from '../kit/still-settings.ts'
 import { stillWorld } from '../kit/still-world.ts'
 import { tokenStage } from '../kit/token-stage.ts'
@@ -42,7 +41,7 @@ interface DescribedResponse {
   readonly content?: Record<string, { readonly schema: JsonObject }>
 }
 
-const ROUTES = routes(STILL_SETTINGS, new EphemeralKeys())
+const ROUTES = stillRoutes()
 
 async function openApi(): Promise<Document> {
   const { vault } = await tokenStage()

@@ -6,9 +6,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { permissionsOf } from '../../src/access/permissions.ts'
 import type { ApplicationType } from '../../src/base/access.ts'
-import { EphemeralKeys } from '../../src/access/ephemeral-keys.ts'
 import type { JsonObject } from '../../src/base/json.ts'
-import { routes } from '../../src/routes.ts'
 import { STREAM_CHECK_MS } from '../../src/base/limits.ts'
 import { holdBody } from '../kit/held-request.ts'
 import {
@@ -19,7 +17,7 @@ import {
   withNonce,
   type MatrixRow,
 } from '../kit/matrix-rows.ts'
-import { STILL_SETTINGS } from '../kit/still-settings.ts'
+import { stillRoutes } from '../kit/still-routes.ts'
 import { reactorStage } from '../kit/reactor-stage.ts'
 import { returned } from '../kit/still-runner.ts'
 import { stillVault, type Reply, type StillVault } from '../kit/still-vault.ts'
@@ -55,7 +53,7 @@ function narrowed({ permission, impliedBy }: MatrixRow): Loss {
   }
 }
 
-for (const route of routes(STILL_SETTINGS, new EphemeralKeys())) {
+for (const route of stillRoutes()) {
   const { method, path } = route
   const row = MATRIX_ROWS[`${method} ${path}`]
   const takesBody = 'stream' in route || route.body !== undefined

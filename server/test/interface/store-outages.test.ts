@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { EphemeralKeys } from '../../src/access/ephemeral-keys.ts'
 import { ServiceError } from '../../src/base/service-error.ts'
 import { methodsOf, type Endpoint } from '../../src/http/endpoint.ts'
 import type { World } from '../../src/ports/world.ts'
-import { routes } from '../../src/routes.ts'
-import { STILL_SETTINGS } from '../kit/still-settings.ts'
+import { stillRoutes } from '../kit/still-routes.ts'
 import { stillVault, type Method, type Reply, type StillVault } from '../kit/still-vault.ts'
 
-const ALL = routes(STILL_SETTINGS, new EphemeralKeys())
+const ALL = stillRoutes()
 const ENDPOINTS = ALL.filter((it): it is Endpoint => 'handle' in it && !('stream' in it))
 
 /** Operations that only read, although they are a POST. */

@@ -1,6 +1,7 @@
 import type { AppSettings } from '../../src/app.ts'
 import {
   CALLBACK_PAUSE_MS,
+  JOB_STORAGE_BYTES_MAX,
   PUBLIC_TRANSACTIONS_OPEN_MAX,
   TRANSACTION_LIFETIME_MS,
   TRANSACTIONS_OPEN_MAX,
@@ -22,6 +23,7 @@ export const STILL_SETTINGS: AppSettings = {
   proxy: { timeoutMs: 600_000 },
   reactors: {
     configurationRequired: true,
+    jobStorageBytesMax: JOB_STORAGE_BYTES_MAX,
     responseHeaders: { allowed: [], origin: null },
   },
 }

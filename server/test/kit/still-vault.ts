@@ -71,6 +71,7 @@ export interface StillVaultOptions {
   readonly tokensMax?: number
   readonly privacyShown?: boolean
   readonly configurationRequired?: boolean
+  readonly jobStorageBytesMax?: number
   /** Guarded headers that reactors may send. */
   readonly responseHeaders?: readonly string[]
   readonly publicUrl?: string
@@ -113,6 +114,7 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
     },
     reactors: {
       configurationRequired: options.configurationRequired ?? true,
+      jobStorageBytesMax: options.jobStorageBytesMax ?? STILL_SETTINGS.reactors.jobStorageBytesMax,
       responseHeaders: {
         allowed: options.responseHeaders ?? [],
         origin: options.publicUrl ?? null,

@@ -11,6 +11,7 @@ import { setUp } from '../../src/access/set-up.ts'
 import { createApp } from '../../src/app.ts'
 import {
   CALLBACK_PAUSE_MS,
+  JOB_STORAGE_BYTES_MAX,
   TOKENIZE_TOKENS_MAX,
   TRANSACTION_LIFETIME_MS,
   TRANSACTIONS_OPEN_MAX,
@@ -75,6 +76,7 @@ async function serve(options: RotatingServerOptions): Promise<void> {
       proxy: { timeoutMs: 25_000 },
       reactors: {
         configurationRequired: true,
+        jobStorageBytesMax: JOB_STORAGE_BYTES_MAX,
         responseHeaders: { allowed: [], origin: null },
       },
     },

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { EphemeralKeys } from '../../src/access/ephemeral-keys.ts'
-import { routes } from '../../src/routes.ts'
+import { stillRoutes } from '../kit/still-routes.ts'
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
@@ -154,19 +153,7 @@ interface DocumentedRoute {
 
 /** Returns every operation, as the table of contents lists it. */
 function routesOfTheService(): DocumentedRoute[] {
-  const listed = routes(
-    {
-      tokens: { tokensMax: 1, privacyShown: false },
-      transactions: { lifetimeMs: 1, openMax: 1, publicOpenMax: 1 },
-      proxy: { timeoutMs: 1 },
-      reactors: {
-        configurationRequired: true,
-        responseHeaders: { allowed: [], origin: null },
-      },
-      version: '0.0.0',
-    },
-    new EphemeralKeys(),
-  )
+  const listed = stillRoutes()
   assert.ok(listed.length > 10, `it saw ${listed.length} routes`)
   return listed
 }

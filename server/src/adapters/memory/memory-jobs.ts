@@ -2,6 +2,7 @@ import { JOBS_TAKEN_BYTES_MAX } from '../../base/limits.ts'
 import { takeWithin } from '../../base/take-within.ts'
 import {
   bytesOfJob,
+  sizesOf,
   type JobChange,
   type JobConflict,
   type JobReader,
@@ -51,6 +52,12 @@ export class MemoryJobs {
     },
     unfinished: async (tenantId) =>
       this.#jobs.all(tenantId).filter(({ stage }) => stage === 'run' || stage === 'deliver').length,
+    sizes: async (tenantId) =>
+      sizesOf(
+        this.#jobs
+          .all(tenantId)
+          .map((it) => ({ stage: it.stage, count: 1, bytes: bytesOfJob(it) })),
+      ),
     deadLetters: async (tenantId, limit, after = '') => {
       const dead = this.#jobs
         .all(tenantId)

@@ -1,6 +1,6 @@
 import { isUuid } from '../../base/id.ts'
 import { JOBS_TAKEN_BYTES_MAX } from '../../base/limits.ts'
-import type { JobCounts, JobReader, StoredJob } from '../../ports/jobs.ts'
+import { sizesOf, type JobCounts, type JobReader, type StoredJob } from '../../ports/jobs.ts'
 import { jobOf, type PostgresRow } from './rows.ts'
 import type { AskPostgres } from './session.ts'
 
@@ -33,6 +33,16 @@ export function jobReader(ask: AskPostgres): JobReader {
       )
       return Number(row!.count)
     },
+
+    sizes: async (tenantId) =>
+      sizesOf(
+        await ask(
+          `SELECT stage, count(*) AS count,
+             sum(octet_length(terms) + coalesce(octet_length(result), 0)) AS bytes
+           FROM jobs WHERE tenant = $1 GROUP BY stage`,
+          [tenantId],
+        ),
+      ),
 
     deadLetters: async (tenantId, limit, after) => {
       const rows = await ask(

@@ -10,6 +10,8 @@ export const CLEARED = [
   { table: 'proxies', key: 'id', long: ['terms'] },
   { table: 'reactors', key: 'id', long: ['terms'] },
   { table: 'jobs', key: 'id', long: ['terms', 'result'] },
+  // Removing jobs writes to it.
+  { table: 'job_sizes', key: 'stage' },
   { table: 'callback_secrets', key: 'tenant' },
   { table: 'token_indexes', key: 'hash, serial' },
   { table: 'tokens', key: 'serial', long: ['data', 'metadata', 'details'] },

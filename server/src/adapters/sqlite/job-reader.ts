@@ -1,7 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { JOBS_TAKEN_BYTES_MAX } from '../../base/limits.ts'
 import { takeWithin } from '../../base/take-within.ts'
-import { bytesOfJob, type JobCounts, type JobReader, type StoredJob } from '../../ports/jobs.ts'
+import {
+  bytesOfJob,
+  sizesOf,
+  type JobCounts,
+  type JobReader,
+  type StoredJob,
+} from '../../ports/jobs.ts'
 import { readTransactionOn } from './read-transaction.ts'
 import { packId, unpackId } from './ids.ts'
 import type { SqliteRow } from './rows.ts'
@@ -17,6 +23,7 @@ export function jobReader(db: DatabaseSync): JobReader {
   const unfinished = db.prepare(
     "SELECT count(*) AS number FROM jobs WHERE tenant = ? AND stage IN ('run', 'deliver')",
   )
+  const sizes = db.prepare('SELECT stage, count, bytes FROM job_sizes WHERE tenant = ?')
   const dead =
     db.prepare(`SELECT id, reactor, stage, claimed, lane, due_at, attempts, created_at, terms, revision
     FROM jobs WHERE tenant = ? AND stage = 'dead' AND id > ? ORDER BY id LIMIT ?`)
@@ -38,6 +45,7 @@ export function jobReader(db: DatabaseSync): JobReader {
         return takeWithin(jobs, bytesOfJob, JOBS_TAKEN_BYTES_MAX).taken
       }),
     unfinished: async (tenantId) => Number(unfinished.get(packId(tenantId))!['number']),
+    sizes: async (tenantId) => sizesOf(sizes.all(packId(tenantId))),
     deadLetters: async (tenantId, limit, after) =>
       dead
         .all(packId(tenantId), after === undefined ? new Uint8Array() : packId(after), limit)

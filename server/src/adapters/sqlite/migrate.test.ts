@@ -143,7 +143,8 @@ test('a transaction opened by the version before keys were noted is committed', 
   await succeed(store, TENANT, [begin(7), enlist(7), insert(token(1))])
   await store.close()
   const db = new DatabaseSync(join(folder, 'symbolon.db'))
-  db.exec('DROP TABLE transaction_keys; PRAGMA user_version = 12')
+  for (const it of ['inserted', 'updated', 'deleted']) db.exec(`DROP TRIGGER measure_${it}_job`)
+  db.exec('DROP TABLE job_sizes; DROP TABLE transaction_keys; PRAGMA user_version = 12')
   db.exec(
     'ALTER TABLE record_heads DROP COLUMN access_revision; ALTER TABLE record_heads DROP COLUMN access',
   )

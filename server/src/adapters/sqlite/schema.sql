@@ -1,4 +1,4 @@
--- Version 17
+-- Version 18
 
 CREATE TABLE installation (
   one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -408,3 +408,32 @@ CREATE TABLE tenant_keys (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX transactions_open ON transactions (tenant, created_by, expires_at) WHERE state = 'open';
+
+CREATE TABLE job_sizes (
+  tenant ANY NOT NULL,
+  stage TEXT NOT NULL,
+  count INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  PRIMARY KEY (tenant, stage)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER measure_inserted_job AFTER INSERT ON jobs BEGIN
+  INSERT INTO job_sizes (tenant, stage, count, bytes)
+  VALUES (new.tenant, new.stage, 1, length(new.terms) + ifnull(length(new.result), 0))
+  ON CONFLICT DO UPDATE SET count = count + 1, bytes = bytes + excluded.bytes;
+END;
+
+CREATE TRIGGER measure_deleted_job AFTER DELETE ON jobs BEGIN
+  INSERT INTO job_sizes (tenant, stage, count, bytes)
+  VALUES (old.tenant, old.stage, -1, -length(old.terms) - ifnull(length(old.result), 0))
+  ON CONFLICT DO UPDATE SET count = count - 1, bytes = bytes + excluded.bytes;
+END;
+
+CREATE TRIGGER measure_updated_job AFTER UPDATE OF tenant, stage, terms, result ON jobs BEGIN
+  INSERT INTO job_sizes (tenant, stage, count, bytes)
+  VALUES (old.tenant, old.stage, -1, -length(old.terms) - ifnull(length(old.result), 0))
+  ON CONFLICT DO UPDATE SET count = count - 1, bytes = bytes + excluded.bytes;
+  INSERT INTO job_sizes (tenant, stage, count, bytes)
+  VALUES (new.tenant, new.stage, 1, length(new.terms) + ifnull(length(new.result), 0))
+  ON CONFLICT DO UPDATE SET count = count + 1, bytes = bytes + excluded.bytes;
+END;

@@ -74,7 +74,8 @@ test('a database from before is counted when it is migrated', async (t) => {
     .all()) {
     db.exec(`DROP ${String(type)} ${String(name)}`)
   }
-  db.exec('ALTER TABLE record DROP COLUMN earlier; DROP TABLE jobs; DROP TABLE callback_secrets')
+  db.exec('ALTER TABLE record DROP COLUMN earlier; DROP TABLE jobs; DROP TABLE job_sizes')
+  db.exec('DROP TABLE callback_secrets')
   db.exec('DROP TABLE transaction_keys')
   db.exec(
     'ALTER TABLE record_heads DROP COLUMN access_revision; ALTER TABLE record_heads DROP COLUMN access',

@@ -12,6 +12,7 @@ import { openVaultSource } from './vault-source.ts'
 
 /** Tables that are not moved, and why. */
 const STAYS: Readonly<Record<string, string>> = {
+  job_sizes: 'sums of the jobs, made by triggers',
   pulse: 'it is written to prove that writing works, and says nothing',
   token_blocks: 'it follows from tokens: pages are found by it here',
   units: 'what is open of it is in tokens.made_in; what was never finished is removed before',

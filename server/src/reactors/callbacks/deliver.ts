@@ -6,6 +6,7 @@ import type { World } from '../../ports/world.ts'
 import { runtimeError } from '../invocation/thrown-error.ts'
 import { renderFailure } from '../invocation/wire.ts'
 import { allowedDestinationsOfResult } from '../jobs/job-initiator.ts'
+import type { JobStorage } from '../jobs/job-storage.ts'
 import { openJobState, openResult, type JobState } from '../jobs/job-state.ts'
 import { deadLettered, replaced, retried } from '../jobs/stages.ts'
 import { pauseAfter } from './schedule.ts'
@@ -20,6 +21,7 @@ type DeliveryWorld = Pick<
 >
 
 export interface Delivering {
+  readonly storage: JobStorage
   /** The name and version sent as the user agent. */
   readonly product: string
   /** The delay before the second attempt, in milliseconds. */
@@ -34,7 +36,7 @@ export async function deliver(
   world: DeliveryWorld,
   tenantId: string,
   claimed: StoredJob,
-  { product, retryBaseMs }: Delivering,
+  { product, retryBaseMs, storage }: Delivering,
 ): Promise<void> {
   const keys = await world.keyring.open(tenantId)
   const now = world.clock.now()
@@ -57,7 +59,8 @@ export async function deliver(
   const late = world.clock.now() > job.dueAt - CALLBACK_SENDING_MS
   const outcome = late ? LATE : await send(world, tenantId, delivery)
   if (outcome.kind === 'acknowledged') {
-    await put(world, tenantId, { kind: 'delete-job', id: job.id, revision: job.revision })
+    const deletion = { kind: 'delete-job', id: job.id, revision: job.revision } as const
+    if (await put(world, tenantId, deletion)) await storage.remove(tenantId, job)
     return
   }
   const { failure } = outcome

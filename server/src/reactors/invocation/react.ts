@@ -8,6 +8,7 @@ import type { Answer } from '../../http/endpoint.ts'
 import type { TokenSettings } from '../../tokens/token-settings.ts'
 import type { World } from '../../ports/world.ts'
 import { acceptWithCallback } from '../jobs/accept.ts'
+import type { JobStorage } from '../jobs/job-storage.ts'
 import type { ResponseHeaderSettings } from '../../base/guarded-headers.ts'
 import {
   authorizeReactorInvocation,
@@ -24,6 +25,7 @@ export interface Invocation {
   readonly ephemeralKeys: EphemeralKeys
   readonly responseHeaders: ResponseHeaderSettings
   readonly settings: TokenSettings
+  readonly storage: JobStorage
 }
 
 /**
@@ -41,12 +43,13 @@ export interface Invocation {
 export async function react(
   world: Pick<World, 'clock' | 'log' | 'random' | 'keyring' | 'store' | 'egress' | 'runner'>,
   context: RequestContext,
-  { id, body, ephemeralKeys, responseHeaders, settings }: Invocation,
+  { id, body, ephemeralKeys, responseHeaders, settings, storage }: Invocation,
 ): Promise<Answer> {
   const reactor = await authorizeReactorInvocation(world, context, id)
   const asked = parseReact(body, context.plan)
   if (asked.callbackUrl !== null) {
-    return await acceptWithCallback(world, context, reactor, asked, asked.callbackUrl, settings)
+    const accepting = { tokens: settings, storage }
+    return await acceptWithCallback(world, context, reactor, asked, asked.callbackUrl, accepting)
   }
   refuseWithoutCapacity(world, context.tenantId)
   const prepared = await prepare(world, context, reactor, asked.args, settings)

@@ -15,7 +15,13 @@ import type { World } from '../../ports/world.ts'
 import { authorizeReactorInvocation, prepare } from '../invocation/prepare.ts'
 import { parseReactAsync, type AskedRun } from '../invocation/wire.ts'
 import { initiatorOf } from './job-state.ts'
+import type { JobStorage } from './job-storage.ts'
 import { newJob } from './stages.ts'
+
+export interface Accepting {
+  readonly tokens: TokenSettings
+  readonly storage: JobStorage
+}
 
 type AcceptanceWorld = Pick<World, 'clock' | 'random' | 'keyring' | 'store' | 'egress' | 'runner'>
 
@@ -23,7 +29,7 @@ type AcceptanceWorld = Pick<World, 'clock' | 'random' | 'keyring' | 'store' | 'e
  * Accepts an invocation whose result is sent to `callbackUrl`. All checks that can be made now are made, and once it
  * answers the job is on disk. Nothing is run yet.
  *
- * Throws `destination_refused`, `jobs_full`, `key_type_unfit` for an ephemeral key, and what prepare() and commit() throw.
+ * Throws `destination_refused`, `jobs_full`, `job_storage_full`, `key_type_unfit` for an ephemeral key, and what prepare() and commit() throw.
  * Source: interface.md, Reactors.
  */
 export async function acceptWithCallback(
@@ -32,10 +38,10 @@ export async function acceptWithCallback(
   reactor: StoredReactor,
   asked: AskedRun,
   callbackUrl: URL,
-  settings: TokenSettings,
+  accepting: Accepting,
 ): Promise<Answer> {
   await vetCallback(world, context, reactor, callbackUrl)
-  return await accept(world, context, reactor, { ...asked, callbackUrl }, settings, (id) => {
+  return await accept(world, context, reactor, { ...asked, callbackUrl }, accepting, (id) => {
     return { status: 202, headers: { [REQUEST_ID]: id } }
   })
 }
@@ -49,11 +55,11 @@ export async function reactAsync(
   world: AcceptanceWorld,
   context: RequestContext,
   { id, body }: { readonly id: string; readonly body: Json | undefined },
-  settings: TokenSettings,
+  accepting: Accepting,
 ): Promise<Answer> {
   const reactor = await authorizeReactorInvocation(world, context, id)
   const asked = parseReactAsync(body, context.plan)
-  return await accept(world, context, reactor, asked, settings, (requestId) => {
+  return await accept(world, context, reactor, asked, accepting, (requestId) => {
     return {
       status: 202,
       body: { asyncReactorRequestId: requestId },
@@ -69,7 +75,7 @@ async function accept(
   context: RequestContext,
   reactor: StoredReactor,
   { args, timeoutMs, rerun, callbackUrl }: AskedRun,
-  settings: TokenSettings,
+  { tokens, storage }: Accepting,
   answerOf: (id: string) => Answer,
 ): Promise<Answer> {
   // The job would run after that key has ended.
@@ -77,8 +83,9 @@ async function accept(
   if ((await world.store.jobs.unfinished(context.tenantId)) >= JOBS_MAX) {
     throw new ServiceError('jobs_full')
   }
+  await storage.requireRoom(context.tenantId)
   // A dry run that reports invalid arguments now. The job keeps them as sent; its run fills them under the rights of that time.
-  await prepare(world, context, reactor, structuredClone(args), settings)
+  await prepare(world, context, reactor, structuredClone(args), tokens)
   const keys = await world.keyring.open(context.tenantId)
   const now = world.clock.now()
   const id = idOf(now, world.random.bytes(10))
@@ -95,6 +102,7 @@ async function accept(
       status: null,
     },
   )
+  await storage.accept(context.tenantId, job)
   const answer = answerOf(id)
   const conflict = await commit(world, context, [{ kind: 'insert-job', job }], answer)
   if (conflict !== null) throw new Error(`Cannot accept an invocation: ${conflict.kind}`)

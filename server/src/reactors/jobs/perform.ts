@@ -23,9 +23,11 @@ import { runtimeError } from '../invocation/thrown-error.ts'
 import { renderFailure } from '../invocation/wire.ts'
 import { contextOfJob } from './job-initiator.ts'
 import { openJobState, type JobState, type RunRequest } from './job-state.ts'
+import type { JobStorage } from './job-storage.ts'
 import { finished, postponed } from './stages.ts'
 
 export interface Performing {
+  readonly storage: JobStorage
   readonly ephemeralKeys: EphemeralKeys
   readonly tokens: TokenSettings
   readonly responseHeaders: ResponseHeaderSettings
@@ -48,13 +50,15 @@ export async function perform(
   performing: Performing,
 ): Promise<void> {
   const state = openJobState(await world.keyring.open(tenantId), job)
-  const claimedJob = new ClaimedJob(world, tenantId, job, state)
+  const claimedJob = new ClaimedJob(world, performing.storage, tenantId, job, state)
   if (state.run === null) throw new Error('Cannot run a job: its arguments are gone')
   if (interrupted && !(state.run.rerun && job.attempts <= JOB_RUNS_MAX)) {
     await claimedJob.finish(renderFailure(INTERRUPTED, 'reactor_interrupted', (it) => it))
     return
   }
   try {
+    if (!(await performing.storage.hasRoomForResult(tenantId)))
+      throw new ServiceError('job_storage_full')
     refuseWithoutCapacity(world, tenantId)
     await runFor(claimedJob, state.run, performing)
   } catch (error) {
@@ -101,18 +105,27 @@ const POSTPONING: ReadonlySet<string> = new Set([
   'reactors_busy',
   'reactors_unavailable',
   'rights_changed',
+  'job_storage_full',
 ])
 
 /** A job that this worker has claimed, from the claim to its end. */
 class ClaimedJob {
   readonly world: JobWorld
   readonly job: StoredJob
+  readonly #storage: JobStorage
   readonly #tenantId: string
   readonly #state: JobState
   #context: RequestContext | null = null
 
-  constructor(world: JobWorld, tenantId: string, job: StoredJob, state: JobState) {
+  constructor(
+    world: JobWorld,
+    storage: JobStorage,
+    tenantId: string,
+    job: StoredJob,
+    state: JobState,
+  ) {
     this.world = world
+    this.#storage = storage
     this.job = job
     this.#tenantId = tenantId
     this.#state = state
@@ -181,7 +194,9 @@ class ClaimedJob {
     const until = this.#context?.kept?.until ?? Infinity
     const resultUntil = until === Infinity ? null : until
     const state = { ...this.#state, resultUntil, grants }
-    return finished(keys, this.job, state, answer, this.world.clock.now())
+    const after = finished(keys, this.job, state, answer, this.world.clock.now())
+    await this.#storage.finish(this.#tenantId, this.job, after)
+    return after
   }
 
   async #put(job: StoredJob): Promise<void> {

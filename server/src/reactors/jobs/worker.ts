@@ -2,6 +2,7 @@ import { unreadableIn } from '../../access/open-value.ts'
 import {
   CALLBACK_CLAIM_MS,
   JOB_GRACE_MS,
+  JOB_WAIT_MS_MAX,
   JOBS_TAKEN,
   JOBS_TAKEN_BYTES_MAX,
   REACTOR_TIMEOUT_ASKED_MS_MAX,
@@ -88,6 +89,10 @@ export class JobWorker {
     while (!this.#stopped) {
       const without = this.#limit.fullQueues(stage, tenantId)
       const query = { stage, now: clock.now(), limit: JOBS_TAKEN, without }
+      if (stage === 'run' && !(await this.#working.storage.hasRoomForResult(tenantId))) {
+        // They wait unclaimed, since each claim writes; those that waited as long as they may end with an error.
+        query.now -= JOB_WAIT_MS_MAX
+      }
       const due = await store.jobs.due(tenantId, query)
       const taken = due.flatMap((job) => {
         const release = this.#limit.acquire(stage, tenantId, job.deliveryQueue)
@@ -105,7 +110,8 @@ export class JobWorker {
     try {
       // Kept results and dead letters are due when they expire.
       if (stage === 'keep' || stage === 'dead') {
-        await store.commit(tenantId, [{ kind: 'delete-job', id, revision }])
+        const conflict = await store.commit(tenantId, [{ kind: 'delete-job', id, revision }])
+        if (conflict === null) await this.#working.storage.remove(tenantId, job)
         release()
         return
       }
