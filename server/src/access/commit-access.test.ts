@@ -7,7 +7,7 @@ import {
   watched,
   type StillWorld,
 } from '../../test/kit/still-world.ts'
-import { MemoryStore } from '../adapters/memory/memory-store.ts'
+import { MemoryStore } from '../../test/kit/memory-store/memory-store.ts'
 import { COMMIT_WAIT_MS_MAX } from '../base/limits.ts'
 import type { RequestContext } from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'

@@ -1,7 +1,7 @@
 import { DEFAULT_TENANT_SETTINGS } from '../base/access.ts'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MemoryStore } from '../adapters/memory/memory-store.ts'
+import { MemoryStore } from '../../test/kit/memory-store/memory-store.ts'
 import { stillWorld, thinKeyProvider, watched } from '../../test/kit/still-world.ts'
 import type { Change } from '../ports/change.ts'
 import { hashApiKey } from './api-key.ts'

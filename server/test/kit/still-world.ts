@@ -6,7 +6,7 @@ import {
 } from '../../src/base/access.ts'
 import { Sensitive } from '../../src/base/sensitive.ts'
 import { canonical } from '../../src/adapters/canonical-json/canonical.ts'
-import { MemoryStore } from '../../src/adapters/memory/memory-store.ts'
+import { MemoryStore } from './memory-store/memory-store.ts'
 import { testSigningKeys } from './signing-key.ts'
 import { stillEgress, type StillEgress } from './still-egress.ts'
 import { stillRunner, type StillRunner } from './still-runner.ts'

@@ -21,7 +21,6 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   proxy: ['base', 'ports', 'http', 'expressions', 'access', 'tokens'],
   reactors: ['base', 'ports', 'http', 'expressions', 'access', 'tokens'],
 
-  'adapters/memory': ['base', 'ports'],
   'adapters/sqlite': ['base', 'ports'],
   'adapters/postgres': ['base', 'ports'],
   'adapters/local-keyring': ['base', 'ports'],
@@ -51,8 +50,8 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   crash: ['*'],
 }
 
-/** Modules tests next to the source may import as well: the reference adapter, real randomness, the kit. */
-const TESTS_MAY_IMPORT = ['base', 'ports', 'adapters/memory', 'adapters/system', 'test']
+/** Modules tests next to the source may import as well: real randomness, the kit. */
+const TESTS_MAY_IMPORT = ['base', 'ports', 'adapters/system', 'test']
 
 /**
  * Restricted packages: the modules that may import them, outside tests. `adapters` means all of them.

@@ -1,5 +1,5 @@
-import { JOBS_TAKEN_BYTES_MAX } from '../../base/limits.ts'
-import { takeWithin } from '../../base/take-within.ts'
+import { JOBS_TAKEN_BYTES_MAX } from '../../../src/base/limits.ts'
+import { takeWithin } from '../../../src/base/take-within.ts'
 import {
   bytesOfJob,
   sizesOf,
@@ -8,8 +8,8 @@ import {
   type JobReader,
   type StoredCallbackSecrets,
   type StoredJob,
-} from '../../ports/jobs.ts'
-import type { Change } from '../../ports/change.ts'
+} from '../../../src/ports/jobs.ts'
+import type { Change } from '../../../src/ports/change.ts'
 import { wholeEnvelope, type MemoryEnvelope } from './memory-envelopes.ts'
 import { MemoryTable, compare, copyOf } from './memory-table.ts'
 

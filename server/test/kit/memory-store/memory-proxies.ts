@@ -1,5 +1,5 @@
-import type { ProxyReader } from '../../ports/store.ts'
-import type { StoredProxy, StoredTenant } from '../../ports/stored.ts'
+import type { ProxyReader } from '../../../src/ports/store.ts'
+import type { StoredProxy, StoredTenant } from '../../../src/ports/stored.ts'
 import { MemoryDefinitions } from './memory-definitions.ts'
 import { copyOf } from './memory-table.ts'
 

@@ -1,5 +1,5 @@
-import type { AccessState } from '../../ports/access-state.ts'
-import { PARKED_MAX } from '../../base/limits.ts'
+import type { AccessState } from '../../../src/ports/access-state.ts'
+import { PARKED_MAX } from '../../../src/base/limits.ts'
 import {
   CHAIN_START,
   chainHash,
@@ -9,9 +9,9 @@ import {
   type ChainPosition,
   type AuditCheckpoint,
   type StoredAuditEvent,
-} from '../../ports/audit-log.ts'
-import type { Change, Conflict } from '../../ports/change.ts'
-import type { AuditLogReader } from '../../ports/store.ts'
+} from '../../../src/ports/audit-log.ts'
+import type { Change, Conflict } from '../../../src/ports/change.ts'
+import type { AuditLogReader } from '../../../src/ports/store.ts'
 import { MemoryTable, copyOf } from './memory-table.ts'
 
 type AuditLogChange = Extract<

@@ -3,13 +3,13 @@ import {
   PENDING_LIGHT_BYTES_MAX,
   PENDING_MAX,
   TRANSACTION_KEPT_MS,
-} from '../../base/limits.ts'
-import type { KeyReference } from '../../base/access.ts'
-import type { Conflict, ChangeOf } from '../../ports/change.ts'
-import type { TokenReader, TransactionReader } from '../../ports/store.ts'
-import type { StoredToken, StoredTransaction, TokenUsage } from '../../ports/stored.ts'
-import type { DuplicateQuery, TokenQuery } from '../../ports/token-query.ts'
-import { DataCount, withoutLongData } from '../../ports/too-much-data.ts'
+} from '../../../src/base/limits.ts'
+import type { KeyReference } from '../../../src/base/access.ts'
+import type { Conflict, ChangeOf } from '../../../src/ports/change.ts'
+import type { TokenReader, TransactionReader } from '../../../src/ports/store.ts'
+import type { StoredToken, StoredTransaction, TokenUsage } from '../../../src/ports/stored.ts'
+import type { DuplicateQuery, TokenQuery } from '../../../src/ports/token-query.ts'
+import { DataCount, withoutLongData } from '../../../src/ports/too-much-data.ts'
 import { tokenEnvelopes, type MemoryEnvelope } from './memory-envelopes.ts'
 import { MemoryTable, copyOf } from './memory-table.ts'
 import { isIn, isWithin } from './token-conditions.ts'

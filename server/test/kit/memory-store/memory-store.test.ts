@@ -1,4 +1,4 @@
-import { storeContract } from '../../ports/store.contract.ts'
+import { storeContract } from '../../../src/ports/store.contract.ts'
 import { MemoryStore } from './memory-store.ts'
 
 storeContract('memory', async () => new MemoryStore())

@@ -1,6 +1,6 @@
-import { foldCase } from '../../base/fold-case.ts'
-import type { StoredToken } from '../../ports/stored.ts'
-import type { TokenCondition, TokenQuery } from '../../ports/token-query.ts'
+import { foldCase } from '../../../src/base/fold-case.ts'
+import type { StoredToken } from '../../../src/ports/stored.ts'
+import type { TokenCondition, TokenQuery } from '../../../src/ports/token-query.ts'
 
 /** Whether `token` matches `query`: the reference for the meaning of queries in other adapters. */
 export function isIn(token: StoredToken, { where, within, now }: TokenQuery): boolean {

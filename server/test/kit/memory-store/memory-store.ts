@@ -1,6 +1,10 @@
-import { missingAccessState, sessionStatement, type AccessRow } from '../../ports/access-state.ts'
-import { RetiredKeys } from '../../ports/retired-keys.ts'
-import type { Change, Conflict } from '../../ports/change.ts'
+import {
+  missingAccessState,
+  sessionStatement,
+  type AccessRow,
+} from '../../../src/ports/access-state.ts'
+import { RetiredKeys } from '../../../src/ports/retired-keys.ts'
+import type { Change, Conflict } from '../../../src/ports/change.ts'
 import type {
   AccessRowReader,
   AnswerReader,
@@ -13,13 +17,13 @@ import type {
   TenantReader,
   TokenReader,
   TransactionReader,
-} from '../../ports/store.ts'
+} from '../../../src/ports/store.ts'
 import type {
   StoredAnswer,
   StoredReactor,
   StoredSession,
   StoredTenant,
-} from '../../ports/stored.ts'
+} from '../../../src/ports/stored.ts'
 import { MemoryApplications } from './memory-applications.ts'
 import { answerEnvelopes, envelopesIn, renewIn, type MemoryEnvelope } from './memory-envelopes.ts'
 import { MemoryDefined } from './memory-defined.ts'

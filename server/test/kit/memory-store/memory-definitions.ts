@@ -1,6 +1,6 @@
-import { namePattern } from '../../base/name-pattern.ts'
-import type { DefinitionReader } from '../../ports/store.ts'
-import type { EnvelopeTable, StoredDefinition } from '../../ports/stored.ts'
+import { namePattern } from '../../../src/base/name-pattern.ts'
+import type { DefinitionReader } from '../../../src/ports/store.ts'
+import type { EnvelopeTable, StoredDefinition } from '../../../src/ports/stored.ts'
 import { wholeEnvelope, type MemoryEnvelope } from './memory-envelopes.ts'
 import { MemoryTable, copyOf, newestFirst, pageOf } from './memory-table.ts'
 

@@ -1,6 +1,6 @@
-import type { WrappedTenantKey } from '../../ports/keyring.ts'
-import type { Change, Conflict, KeyChange, NoticeChange } from '../../ports/change.ts'
-import type { RootKeyCheck, StoredNotice } from '../../ports/stored.ts'
+import type { WrappedTenantKey } from '../../../src/ports/keyring.ts'
+import type { Change, Conflict, KeyChange, NoticeChange } from '../../../src/ports/change.ts'
+import type { RootKeyCheck, StoredNotice } from '../../../src/ports/stored.ts'
 import { MemoryTable, compare, copyOf } from './memory-table.ts'
 
 type OwnChange = Exclude<KeyChange, { readonly kind: 'renew-envelopes' }> | NoticeChange

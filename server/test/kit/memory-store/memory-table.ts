@@ -1,5 +1,5 @@
-import type { StoredApplicationKey } from '../../ports/stored.ts'
-import type { Page, PageRequest } from '../../ports/store.ts'
+import type { StoredApplicationKey } from '../../../src/ports/stored.ts'
+import type { Page, PageRequest } from '../../../src/ports/store.ts'
 
 /** A map of one kind of item per tenant, in which every change can be undone. */
 export class MemoryTable<Item> {

@@ -1,13 +1,17 @@
-import type { KeyReference } from '../../base/access.ts'
+import type { KeyReference } from '../../../src/base/access.ts'
 import {
   applicationKeyStatement,
   applicationStatement,
   type AccessRow,
   type AccessTable,
-} from '../../ports/access-state.ts'
-import type { ChangeOf, Conflict } from '../../ports/change.ts'
-import type { ApplicationReader } from '../../ports/store.ts'
-import type { StoredApplication, StoredApplicationKey, StoredTenant } from '../../ports/stored.ts'
+} from '../../../src/ports/access-state.ts'
+import type { ChangeOf, Conflict } from '../../../src/ports/change.ts'
+import type { ApplicationReader } from '../../../src/ports/store.ts'
+import type {
+  StoredApplication,
+  StoredApplicationKey,
+  StoredTenant,
+} from '../../../src/ports/stored.ts'
 import { MemoryTable, byAge, copyOf, newestFirst, pageOf } from './memory-table.ts'
 
 /** Applications and their keys. */

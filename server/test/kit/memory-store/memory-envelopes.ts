@@ -1,14 +1,14 @@
-import { ENVELOPE_BYTES_AT_ONCE } from '../../base/limits.ts'
-import { takeWithin } from '../../base/take-within.ts'
-import type { RenewedEnvelope } from '../../ports/change.ts'
-import type { Envelopes, EnvelopeStretch } from '../../ports/store.ts'
+import { ENVELOPE_BYTES_AT_ONCE } from '../../../src/base/limits.ts'
+import { takeWithin } from '../../../src/base/take-within.ts'
+import type { RenewedEnvelope } from '../../../src/ports/change.ts'
+import type { Envelopes, EnvelopeStretch } from '../../../src/ports/store.ts'
 import {
   ENVELOPE_TABLES,
   type EnvelopeTable,
   type StoredAnswer,
   type StoredEnvelope,
   type StoredToken,
-} from '../../ports/stored.ts'
+} from '../../../src/ports/stored.ts'
 import { compare, type MemoryTable } from './memory-table.ts'
 
 /** An envelope, and how to replace it. */
