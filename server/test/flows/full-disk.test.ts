@@ -10,6 +10,7 @@ import { AgeIdentity } from '../../src/adapters/age/age-keys.ts'
 import { bareEnvironment } from '../kit/environment.ts'
 import { lacksMounts } from '../kit/programs.ts'
 import { type Finished, runProgram, startVault, temporaryFolder } from '../kit/running-vault.ts'
+import { nextOutput } from '../kit/output-of.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../bin/symbolon.cjs', import.meta.url))
 const ENOSPC = '(ENOSPC: no space left on device, write)'
@@ -141,7 +142,7 @@ describe('on a full disk', { skip }, () => {
       for (;;) {
         const found = text.exec(printed)
         if (found !== null) return found
-        await once(child.stdout, 'data')
+        await nextOutput(child)
       }
     }
     const url = (await until(/is ready at (\S+)/))[1]!

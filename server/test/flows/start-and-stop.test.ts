@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { startCluster } from '../kit/postgres/cluster.ts'
 import { lacksPrograms } from '../kit/programs.ts'
 import { runProgram, runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
+import { nextOutput } from '../kit/output-of.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const PROGRAM = join(ROOT, 'server/bin/symbolon.cjs')
@@ -27,7 +28,7 @@ test(
     })
     let out = ''
     npm.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()))
-    while (!out.includes('is ready at')) await once(npm.stdout, 'data')
+    while (!out.includes('is ready at')) await nextOutput(npm)
     const url = /is ready at (\S+)/.exec(out)![1]!
     // Its streams close when no process holds them; an orphaned child would keep them open.
     const closed = once(npm, 'close')

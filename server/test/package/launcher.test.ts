@@ -17,6 +17,7 @@ import { text } from 'node:stream/consumers'
 import { after, describe, test } from 'node:test'
 import { pretendOldNode } from '../kit/old-node.ts'
 import { installLauncher, killLaunchers } from '../launcher/run.ts'
+import { nextOutput } from '../kit/output-of.ts'
 
 const BIN = path.join(import.meta.dirname, '../../bin')
 const BUNDLED = `node-${process.platform}-${process.arch}`
@@ -149,7 +150,7 @@ async function killLauncher(command: readonly string[], ...args: string[]): Prom
   const child = spawn(program!, words, { stdio: ['ignore', 'pipe', 'inherit'] })
   let written = ''
   child.stdout.on('data', (chunk: Buffer) => (written += chunk.toString()))
-  await once(child.stdout, 'data')
+  await nextOutput(child)
   child.kill('SIGKILL')
   await once(child.stdout, 'close')
   assert.doesNotMatch(written, /left behind/)

@@ -16,6 +16,7 @@ import { prepareGuestInstallation } from './guest-installation.ts'
 import { findBubblewrap, hardened } from './hardened.ts'
 import { NO_WAY } from './no-way.ts'
 import { runtimeFiles } from './runtime-files.ts'
+import { nextOutput } from '../../../test/kit/output-of.ts'
 
 const PROBE = fileURLToPath(new URL('../../../test/kit/jailed-code.probe.ts', import.meta.url))
 
@@ -110,7 +111,7 @@ describe('a service at the level hardened', { skip }, () => {
     const args = [probe, 'module.exports = () => process.getuid()', '{}', 'linger']
     const service = spawn(node, args, { env: { LEVEL: 'hardened' } })
     t.after(() => service.kill('SIGKILL'))
-    const [said] = await once(service.stdout, 'data')
+    const said = await nextOutput(service)
     const { result: inside } = JSON.parse(String(said))
     const guests = bubblewraps(service.pid).flatMap(childrenOf)
     const users = guests.map((it) => userOf(it))

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import childProcess, { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { after, describe, test } from 'node:test'
@@ -16,6 +15,7 @@ import { Sensitive } from '../../base/sensitive.ts'
 import type { ReactorOutcome, SandboxRun } from '../../ports/reactor-runner.ts'
 import { JailRunner } from './jail-runner.ts'
 import { NO_WAY } from './no-way.ts'
+import { nextOutput } from '../../../test/kit/output-of.ts'
 
 const PROBE = fileURLToPath(new URL('../../../test/kit/jailed-code.probe.ts', import.meta.url))
 
@@ -380,7 +380,7 @@ describe('a guest', () => {
       'linger',
     ])
     t.after(() => service.kill('SIGKILL'))
-    const [said] = await once(service.stdout, 'data')
+    const said = await nextOutput(service)
     const pid: number = JSON.parse(String(said)).result
     while (!['T', null].includes(stateOf(pid))) await pause()
     service.kill('SIGKILL')

@@ -1,7 +1,6 @@
 /** Code that opens and closes connections by every means it has: it must not take the service's descriptors, nor flood a host. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { duplexPair } from 'node:stream'
 import { after, before, describe, test } from 'node:test'
@@ -12,6 +11,7 @@ import { parseDestination } from '../../../src/base/destination.ts'
 import { EGRESS_FAILED_DIALS_OF_HOST } from '../../../src/base/limits.ts'
 import { Sensitive } from '../../../src/base/sensitive.ts'
 import type { ReactorOutcome } from '../../../src/ports/reactor-runner.ts'
+import { nextOutput } from '../../kit/output-of.ts'
 
 /** Longer than any run here takes on the slowest machine. */
 const TIMEOUT_MS = 600_000
@@ -50,8 +50,11 @@ describe('code that opens and closes connections', () => {
   before(async () => {
     const listen = `const it = require('net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
       console.log(it.address().port) })`
-    stopped = spawn(process.execPath, ['-e', listen], { stdio: ['ignore', 'pipe', 'inherit'] })
-    port = Number(String((await once(stopped.stdout!, 'data'))[0]))
+    const listener = spawn(process.execPath, ['-e', listen], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    stopped = listener
+    port = Number(String(await nextOutput(listener)))
     stopped.kill('SIGSTOP')
     const allow = ['127.0.0.1'].map((it) => parseDestination(it)!)
     egress = new UndiciEgress({ allow, extraAuthorities: [] })

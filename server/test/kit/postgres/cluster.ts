@@ -22,6 +22,7 @@ import { dirname, join, relative } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import { bareEnvironment } from '../environment.ts'
+import { nextOutput } from '../output-of.ts'
 import { makeSocketFolder } from './socket-folder.ts'
 
 /** Names an existing server to test with: its superuser's address. */
@@ -97,8 +98,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     },
   )
   const started = async (): Promise<number> => {
-    const [text] = (await once(keeper.stdout, 'data')) as [Buffer]
-    return Number(String(text))
+    return Number(String(await nextOutput(keeper)))
   }
   let pid = await started()
   const at = options.tls === undefined ? 'localhost' : `localhost:${options.tls.port}`
@@ -106,7 +106,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   const stop = async (): Promise<void> => {
     keeper.ref()
     keeper.stdin.end()
-    if (keeper.exitCode === null) await once(keeper, 'exit')
+    if (keeper.exitCode === null && keeper.signalCode === null) await once(keeper, 'exit')
   }
   /** Ends the keeper, which also removes the log; returns the content of the log as an error. */
   const didNotStart = async (): Promise<Error> => {
