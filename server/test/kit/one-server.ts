@@ -33,6 +33,7 @@ export const MAKE_ONE_SERVER: Readonly<Record<string, OneServerReason>> = {
   'test/attacks/audit-checkpoints.test.ts': 'a data folder is looked into',
   'test/attacks/audit-rollback.test.ts': 'a data folder is looked into',
   'test/attacks/client-abort.test.ts': 'a process by itself',
+  'test/attacks/guest-costs/costly-guests.ts': 'a process by itself',
   'test/attacks/proxy-overload.test.ts': 'a process by itself',
   'test/attacks/reactors.test.ts': 'a data folder is looked into',
   'test/attacks/rights/stage.ts': 'a process by itself',
