@@ -62,6 +62,7 @@ export const MAKE_ONE_SERVER: Readonly<Record<string, OneServerReason>> = {
   'test/flows/no-create.test.ts': 'a process by itself',
   'test/flows/postgres.test.ts': 'there are several already',
   'test/flows/reactor-run.test.ts': 'nothing is served',
+  'test/flows/reactors-as-root.test.ts': 'a process by itself',
   'test/flows/start-and-stop.test.ts': 'a process by itself',
   'test/flows/start-contract.test.ts': 'a process by itself',
   'test/flows/start-port.test.ts': 'a process by itself',
