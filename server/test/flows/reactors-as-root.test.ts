@@ -4,8 +4,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { describe, test } from 'node:test'
+import { describe, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import type { CheckResult } from '../../src/cli/doctor/run-checks.ts'
 import { noBubblewrap } from '../kit/bubblewrap.ts'
 import { bareEnvironment } from '../kit/environment.ts'
 import { lacksUserNamespaces } from '../kit/programs.ts'
@@ -62,11 +63,9 @@ for (const [level, noLevel] of Object.entries(LEVELS)) {
   })
 }
 
-type TestScope = Parameters<typeof temporaryFolder>[0]
-
 /** Starts a service and stops it; returns the user that reactors have, as readiness has it, and the log. */
 async function serve(
-  t: TestScope,
+  t: TestContext,
   level: string,
   prefix: readonly string[] = [],
 ): Promise<{ reactors: string; log: string }> {
@@ -87,26 +86,19 @@ async function serve(
   return { reactors: checks.reactors, log }
 }
 
-async function doctor(t: TestScope, level: string, prefix: readonly string[] = []) {
+async function doctor(t: TestContext, level: string, prefix: readonly string[] = []) {
   const { out } = await finished(start(t, level, prefix, ['doctor', '--json']))
-  const { checks } = JSON.parse(out) as { checks: Check[] }
+  const { checks } = JSON.parse(out) as { checks: CheckResult[] }
   return checks.find((it) => it.name === 'reactor-sandbox')!
 }
 
-async function reactorRun(t: TestScope, level: string, prefix: readonly string[] = []) {
+async function reactorRun(t: TestContext, level: string, prefix: readonly string[] = []) {
   const file = path.join(temporaryFolder(t), 'who.js')
   writeFileSync(file, WHO)
   return await finished(start(t, level, prefix, ['reactor', 'run', file, '--level', level]))
 }
 
-interface Check {
-  readonly name: string
-  readonly status: string
-  readonly message: string
-  readonly remedy: string | null
-}
-
-function start(t: TestScope, level: string, prefix: readonly string[], args: readonly string[]) {
+function start(t: TestContext, level: string, prefix: readonly string[], args: readonly string[]) {
   const [program, ...rest] = [...prefix, process.execPath, PROGRAM, ...args]
   return spawn(program!, rest, {
     env: {

@@ -93,9 +93,9 @@ export async function startCostlyGuests(options: CostlyGuestsOptions): Promise<C
       const accepted = destinations.accepted()
       let probes = 0
       const unready: string[] = []
-      let over = false
+      const over = new AbortController()
       const looking = (async () => {
-        while (!over) {
+        while (!over.signal.aborted) {
           const status = await ready()
           probes++
           if (status !== '200') unready.push(status)
@@ -105,7 +105,7 @@ export async function startCostlyGuests(options: CostlyGuestsOptions): Promise<C
         }
       })()
       const ends: Record<string, number> = {}
-      const runs = Array.from({ length: attack.atOnce ?? 1 }, async () => {
+      const runs = Array.from({ length: attack.concurrency ?? 1 }, async () => {
         const until = performance.now() + seconds * 1000
         do {
           const left = Math.max(500, Math.round(until - performance.now()))
@@ -121,7 +121,7 @@ export async function startCostlyGuests(options: CostlyGuestsOptions): Promise<C
       const given = performance.now() + PATIENCE_MS
       const closed = (): boolean => descriptors() <= before[0] + DESCRIPTORS_SPARE
       while (!closed() && performance.now() < given) await pause(LOOK_MS)
-      over = true
+      over.abort()
       await looking
       return {
         ends,
@@ -147,7 +147,7 @@ export async function startCostlyGuests(options: CostlyGuestsOptions): Promise<C
     return json['id'] as string
   }
 
-  async function call(path: string, key: string, body: Json): Promise<Reply> {
+  async function call(path: string, key: string, body: Json): Promise<GuestReply> {
     const headers = { 'bt-api-key': key, 'content-type': 'application/json' }
     const reply = await fetch(vault.url + path, {
       method: 'POST',
@@ -181,8 +181,8 @@ export async function startCostlyGuests(options: CostlyGuestsOptions): Promise<C
 }
 
 /** Returns what is wrong with the costs of an attack; empty if nothing is. */
-export function excessOf({ ends, atOnce = 1 }: GuestAttack, costs: GuestCosts): string {
-  const descriptorsMax = atOnce * CONNECTIONS_MAX + DESCRIPTORS_SPARE
+export function excessOf({ ends, concurrency = 1 }: GuestAttack, costs: GuestCosts): string {
+  const descriptorsMax = concurrency * CONNECTIONS_MAX + DESCRIPTORS_SPARE
   const others = Object.keys(costs.ends).filter((it) => !ends.some((end) => end === it))
   return [
     ...others.map((it) => `A run ended as ${it}.`),
@@ -193,13 +193,13 @@ export function excessOf({ ends, atOnce = 1 }: GuestAttack, costs: GuestCosts): 
   ].join(' ')
 }
 
-interface Reply {
+interface GuestReply {
   readonly status: number
   readonly text: string
   readonly json: JsonObject
 }
 
-function endOf({ status, json }: Reply): string {
+function endOf({ status, json }: GuestReply): string {
   if (status < 400) return String(status)
   const { errors, code } = json as { code: string; errors: { error: [string] } }
   return `${status} ${code}: ${errors.error[0]}`

@@ -11,7 +11,7 @@ export interface GuestAttack {
   /** Whether its costs show after half a minute only. */
   readonly slow?: true
   /** How many reactors run at once; 1 unless given. */
-  readonly atOnce?: number
+  readonly concurrency?: number
   /** Whether each runs once, longer than it should take until it is ended. */
   readonly ended?: true
 }
@@ -145,7 +145,7 @@ export const UNREADING: readonly GuestAttack[] = [
       for (let it = 0; it < 31; it++) pipe.write(frame(65, 1000 + it, credit))`,
     connects: true,
     ends: [DIED],
-    atOnce: 4,
+    concurrency: 4,
     ended: true,
   },
   {
@@ -156,7 +156,7 @@ export const UNREADING: readonly GuestAttack[] = [
       for (let it = 0; it < 4096; it++) frames.writeUInt32BE(4096 * n + it, it * asked.length + 5)
       await new Promise((resolve) => pipe.write(frames, resolve))`,
     ends: [DIED],
-    atOnce: 4,
+    concurrency: 4,
     ended: true,
   },
   {
@@ -167,7 +167,7 @@ export const UNREADING: readonly GuestAttack[] = [
       }`,
     slow: true,
     ends: ['200'],
-    atOnce: 4,
+    concurrency: 4,
   },
   {
     name: 'a process that sends a long result byte by byte',
