@@ -16,7 +16,8 @@ export class TlsTunnel extends Duplex {
   #held: GrowingBuffer | null = new GrowingBuffer()
 
   constructor(socket: Socket, host: string | null) {
-    super({ allowHalfOpen: socket.allowHalfOpen })
+    // As the socket: at most a chunk is read ahead.
+    super({ allowHalfOpen: socket.allowHalfOpen, readableHighWaterMark: 1 })
     this.#socket = socket
     this.#client = new ClientRecords(host)
     socket

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { describe, test } from 'node:test'
 import { connect as connectTls, createSecureContext } from 'node:tls'
@@ -44,6 +45,28 @@ describe('UndiciEgress.tunnel()', () => {
     assert.equal(String((await once(tunnel, 'data'))[0]), 'hello')
     await gateway.close()
     await destination.close()
+  })
+
+  test('reads no more than a chunk ahead, so that data byte by byte takes no memory', async (t) => {
+    const sockets: Socket[] = []
+    const destination = await testDestination((socket) => void sockets.push(socket.setNoDelay()))
+    const gateway = egress(`127.0.0.1:${destination.port}`)
+    t.after(async () => {
+      await gateway.close()
+      await destination.close()
+    })
+    const dial = () => gateway.tunnel('tenant-a', '127.0.0.1', destination.port, null, SIGNAL)
+    const [tunnel, other] = [await dial(), await dial()]
+    tunnel.on('readable', () => {})
+    while (sockets.length < 2) await new Promise((resolve) => setImmediate(resolve))
+    for (let n = 0; n < 100; n++) {
+      sockets[0]!.write('x')
+      // Arrives later than the byte.
+      sockets[1]!.write('y')
+      await once(other, 'data')
+    }
+    const { readableLength } = tunnel
+    assert.ok(readableLength > 0 && readableLength < 10, `${readableLength} bytes`)
   })
 })
 

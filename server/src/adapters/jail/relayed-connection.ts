@@ -16,12 +16,15 @@ export interface ConnectionSender {
  * One connection of a guest to the outside. It lasts until its dial has settled and its socket is closed, whatever the guest
  * says; closing it aborts the dial.
  *
- * Per direction at most one window of bytes is buffered here, in one piece, however many frames it came in.
+ * Towards the outside at most one window of bytes is buffered here, in one piece, however many frames it came in. Towards the guest
+ * it is the last chunk of the outside, which is paused until that was sent.
  */
 export class RelayedConnection {
   readonly #guest: ConnectionSender
   readonly #dialling = new AbortController()
   #outside: Duplex | null = null
+  /** What the guest has no room for yet. */
+  #held: Buffer | null = null
   /** Bytes that wait for an open connection, or for the write before. */
   #waiting: Buffer | null = null
   #waitingBytes = 0
@@ -63,7 +66,11 @@ export class RelayedConnection {
       return
     }
     this.#outside = outside
-    outside.on('readable', () => this.pump())
+    // Not `readable`: what is not read then is kept chunk by chunk, however small they are.
+    outside.on('data', (chunk: Buffer) => {
+      this.#held = chunk
+      this.pump()
+    })
     outside.once('end', () => {
       if (!this.#closed) this.#guest.send(FRAME.finish)
     })
@@ -90,24 +97,24 @@ export class RelayedConnection {
     this.#closed = true
     this.#reason = reason
     this.#waiting = null
+    this.#held = null
     this.#dialling.abort()
     this.#outside?.destroy()
   }
 
   /** Passes on bytes from the outside, as far as the guest has room for them. */
   pump(): void {
-    const outside = this.#outside
-    if (outside === null) return
-    while (!this.#closed && this.#room > 0 && this.#guest.ready()) {
-      const available = Math.min(this.#room, outside.readableLength)
-      const chunk: Buffer | null = outside.read(available > 0 ? available : undefined)
-      if (chunk === null) return
+    while (this.#held !== null && !this.#closed && this.#room > 0 && this.#guest.ready()) {
+      const chunk = this.#held.subarray(0, this.#room)
+      this.#held = chunk.length < this.#held.length ? this.#held.subarray(chunk.length) : null
       this.#sent += chunk.length
       this.#guest.send(FRAME.data, chunk, () => {
         this.#flushed += chunk.length
         this.pump()
       })
     }
+    if (this.#held !== null) this.#outside?.pause()
+    else if (this.#outside?.isPaused() === true) this.#outside.resume()
   }
 
   /** Bytes that the guest may be sent now. Bytes that have not left this process count, whatever it says. */

@@ -6,6 +6,7 @@ import { onRequest, testAuthority, testDestination } from '../../../test/kit/tes
 import { Sensitive } from '../../base/sensitive.ts'
 import { EgressRefusal } from '../../ports/egress.ts'
 import type { ReactorOutcome } from '../../ports/reactor-runner.ts'
+import { CONNECTIONS_MAX } from './guest/frames.ts'
 import { JailRunner } from './jail-runner.ts'
 
 /** The connections requested, in order. */
@@ -124,6 +125,14 @@ describe('a guest', () => {
     ['more bytes than the window allows', 'open, frame(64, Buffer.alloc(70000))'],
     ['more credit than the window has', 'open, frame(65, Buffer.from([0, 1, 0, 0]))'],
     ['one connection twice', 'open, open'],
+    [
+      'more connections than it may have',
+      `...Array.from({ length: ${CONNECTIONS_MAX + 1} }, (_, n) => {
+        const numbered = Buffer.from(open)
+        numbered.writeUInt32BE(n, 5)
+        return numbered
+      })`,
+    ],
     ['bytes after the last', 'open, frame(66), frame(64, Buffer.from("a"))'],
     ['a destination that is none', 'frame(68, Buffer.from("[]"))'],
     ['a destination that is no JSON', 'frame(68, Buffer.from("{"))'],

@@ -95,10 +95,11 @@ export function numberedFrame(kind: number, number: number, content: string | Ui
   return concat([header, bytes])
 }
 
-/** Splits a byte stream into frames. */
+/** Splits a byte stream into frames. An incomplete frame is kept in one piece, however small the chunks are that it comes in. */
 export class FrameReader {
   readonly #bytesMax: number
-  #chunks: Buffer[] = []
+  /** Starts with the bytes of an incomplete frame. */
+  #held: Buffer = NOTHING
   #length = 0
 
   /** `bytesMax` limits the payload. */
@@ -108,30 +109,39 @@ export class FrameReader {
 
   /** Returns the frames completed so far. Throws RangeError when one announces too long a payload. */
   push(chunk: Buffer): Frame[] {
-    this.#chunks.push(chunk)
-    this.#length += chunk.length
+    const bytes = this.#length === 0 ? chunk : this.#append(chunk)
     const frames: Frame[] = []
-    while (this.#length >= HEADER_BYTES) {
-      const header = this.#peek(HEADER_BYTES)
-      const length = header.readUInt32BE(0)
+    let at = 0
+    while (bytes.length - at >= HEADER_BYTES) {
+      const length = bytes.readUInt32BE(at)
       if (length > this.#bytesMax) throw new RangeError('A frame is too long')
-      if (this.#length < HEADER_BYTES + length) break
-      const whole = this.#peek(HEADER_BYTES + length)
-      this.#drop(HEADER_BYTES + length)
-      frames.push({ kind: header.readUInt8(4), payload: whole.subarray(HEADER_BYTES) })
+      const end = at + HEADER_BYTES + length
+      if (bytes.length < end) break
+      frames.push({
+        kind: bytes.readUInt8(at + 4),
+        payload: bytes.subarray(at + HEADER_BYTES, end),
+      })
+      at = end
+    }
+    // Of bytes that frames refer to, none may be changed.
+    if (at > 0) this.#length = 0
+    if (at > 0 || bytes === chunk) {
+      this.#held = NOTHING
+      if (at < bytes.length) this.#append(bytes.subarray(at))
     }
     return frames
   }
 
-  /** Returns the first bytes in one piece; chunks joined for that stay joined. */
-  #peek(length: number): Buffer {
-    if (this.#chunks[0]!.length < length) this.#chunks = [Buffer.concat(this.#chunks)]
-    return this.#chunks[0]!.subarray(0, length)
-  }
-
-  #drop(length: number): void {
-    this.#chunks[0] = this.#chunks[0]!.subarray(length)
-    if (this.#chunks[0].length === 0) this.#chunks.shift()
-    this.#length -= length
+  /** Returns all bytes of the incomplete frame. */
+  #append(chunk: Buffer): Buffer {
+    const length = this.#length + chunk.length
+    if (length > this.#held.length) {
+      const larger = allocUnsafe(Math.max(length, 2 * this.#held.length))
+      this.#held.copy(larger, 0, 0, this.#length)
+      this.#held = larger
+    }
+    chunk.copy(this.#held, this.#length)
+    this.#length = length
+    return this.#held.subarray(0, length)
   }
 }
