@@ -110,7 +110,8 @@ export interface Principal extends Rights {
   readonly within: Rights | null
   /**
    * The only hosts that something may be sent to for it, each by its name or as `*.` and a suffix, perhaps with a port; null for
-   * any. For a session, the hosts that both the application that opened it and the one that authorized it may send to.
+   * any. They are those that the tenant and its application both allow; for a session, the application that opened it and the one
+   * that authorized it.
    */
   readonly destinations: readonly string[] | null
   /** For a session, the application that granted its rights. */
@@ -135,6 +136,8 @@ export interface TenantSettings {
   readonly deduplicateUnreadable: boolean
   /** How large the bodies of public applications may be. */
   readonly publicBodyBytesMax: number
+  /** The only hosts that something may be sent to for its applications, as those of a principal; each application may allow less. */
+  readonly destinations: readonly string[] | null
 }
 
 /** Of a new tenant; a setting that is newer than a stored tenant has this value for it. */
@@ -144,6 +147,7 @@ export const DEFAULT_TENANT_SETTINGS: TenantSettings = {
   deduplicatePublic: false,
   deduplicateUnreadable: true,
   publicBodyBytesMax: PUBLIC_BODY_BYTES_MAX,
+  destinations: null,
 }
 
 /** The result of one authorization check, kept for the audit log. It names containers and rules, never data. */

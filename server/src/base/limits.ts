@@ -191,7 +191,7 @@ export const TENANT_KEYS_CACHED_MAX = 1_000
 /** Access rules of one application. Ours. */
 export const RULES_MAX = 100
 
-/** Destinations of one application; and the length of one: a host name, perhaps with a star before it and a port. Ours. */
+/** Destinations of one application, or of a tenant; and the length of one: a host name, perhaps with a star before it and a port. Ours. */
 export const DESTINATIONS_MAX = 100
 export const DESTINATION_CHARS_MAX = 300
 

@@ -54,6 +54,7 @@ export const MAKE_ONE_SERVER: Readonly<Record<string, OneServerReason>> = {
   'test/flows/clock-jumps.test.ts': 'a process by itself',
   'test/flows/configuration-protect.test.ts': 'a process by itself',
   'test/flows/damage.test.ts': 'a data folder is looked into',
+  'test/flows/exemptions-of-a-tenant.test.ts': 'a process by itself',
   'test/flows/full-disk.test.ts': 'a data folder is looked into',
   'test/flows/keys-recover.test.ts': 'a process by itself',
   'test/flows/keys-rotate.test.ts': 'a process by itself',
