@@ -17,7 +17,7 @@ import type { World } from '../ports/world.ts'
 import type { ConnectionThrottle } from './connection-throttle.ts'
 import type { Answer, Operation } from './endpoint.ts'
 import { refuseUnmet } from './expectations.ts'
-import { endAfterAnswer, endsAfterAnswer, NOT_WELL_FORMED } from './framing.ts'
+import { cameAfterLast, endAfterAnswer, NOT_WELL_FORMED } from './framing.ts'
 import { inProcessCallerOf } from './in-process-connections.ts'
 import type { PeriodicChecks } from './periodic-checks.ts'
 import type { PublicAddress } from './public-address.ts'
@@ -99,7 +99,7 @@ export function beginRequest(
  */
 export function refuseAmbiguous(message: IncomingMessage): Error | null {
   try {
-    if (endsAfterAnswer(message)) throw new ServiceError('body_invalid', NOT_WELL_FORMED)
+    if (cameAfterLast(message)) throw new ServiceError('body_invalid', NOT_WELL_FORMED)
     checkHeaders(message.rawHeaders, message.httpVersion)
     checkTarget(message)
     refuseUnmet(message)
