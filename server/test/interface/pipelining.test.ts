@@ -217,14 +217,25 @@ describe('many requests at once are all answered, in their order:', () => {
     ['with a body of several packets', (at) => post(at, JSON.stringify('x'.repeat(20_000)))],
     ['to HEAD', (at) => get(at, [], 'HEAD /tokens/none HTTP/1.1')],
     ['to paths that do not exist', (at) => get(at, [], 'GET /nowhere HTTP/1.1')],
-    ['that expect 100-continue', (at) => post(at, '"x"').replace('\r\n', '\r\nExpect: 100-continue\r\n')],
-    ['of every kind', (at) => [get(at), post(at, '"x"'), chunked(at), get(at, [], 'HEAD / HTTP/1.1')][at % 4]!],
+    [
+      'that expect 100-continue',
+      (at) => post(at, '"x"').replace('\r\n', '\r\nExpect: 100-continue\r\n'),
+    ],
+    [
+      'of every kind',
+      (at) => [get(at), post(at, '"x"'), chunked(at), get(at, [], 'HEAD / HTTP/1.1')][at % 4]!,
+    ],
   ]
   for (const [name, bytes] of kinds) {
     test(name, async () => {
       gate.resolve()
       const client = await dial()
-      client.socket.write(numbers(300).map((it) => bytes(Number(it))).join(''), 'latin1')
+      client.socket.write(
+        numbers(300)
+          .map((it) => bytes(Number(it)))
+          .join(''),
+        'latin1',
+      )
       await until(() => tracesIn(client.text()).length >= 300 || client.socket.readableEnded)
       assert.deepEqual(tracesIn(client.text()), numbers(300))
     })
@@ -232,7 +243,10 @@ describe('many requests at once are all answered, in their order:', () => {
     test(`${name}, split at every byte`, async () => {
       gate.resolve()
       const client = await dial()
-      const all = numbers(36).map((it) => bytes(Number(it))).join('').slice(0, 4_000)
+      const all = numbers(36)
+        .map((it) => bytes(Number(it)))
+        .join('')
+        .slice(0, 4_000)
       const whole = tracesIn(all.replaceAll('BT-TRACE-ID', 'bt-trace-id')).length - 1
       for (const byte of all) {
         client.socket.write(byte, 'latin1')
