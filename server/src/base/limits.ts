@@ -87,6 +87,9 @@ export const READ_CHUNKS_PER_TICK = 1_000
 /** Requests that resume in one tick of the event loop, some milliseconds. Ours: larger batches are no faster. */
 export const TICK_BATCH_MAX = 128
 
+/** Requests of one connection whose responses have not left; those after them are not read. Ours: decision 0089. */
+export const PIPELINED_REQUESTS_MAX = 16
+
 /** Time an idle connection is kept for the next request. Ours. */
 export const KEEP_ALIVE_TIMEOUT_MS = 65_000
 
