@@ -28,6 +28,7 @@ export async function holdBody(
   })
   await isRead.promise
   return async () => {
+    servers.expireCaches()
     payload.push(text)
     payload.push(null)
     const reply = await answering
