@@ -78,7 +78,7 @@ export function frame(kind: number, content: Uint8Array = NOTHING): Buffer {
 const allocUnsafe = Buffer.allocUnsafe.bind(Buffer)
 const concat = Buffer.concat.bind(Buffer)
 const byteLength = Buffer.byteLength.bind(Buffer)
-const { max } = Math
+const { max, min } = Math
 const from = Buffer.from.bind(Buffer) as (text: string) => Buffer
 const NOTHING = allocUnsafe(0)
 
@@ -101,6 +101,8 @@ export class FrameReader {
   readonly #bytesMax: number
   #kept = NOTHING
   #length = 0
+  /** Length of the first frame in it, once that is known. */
+  #announced = HEADER_BYTES
 
   /** `bytesMax` limits the payload. */
   constructor(bytesMax: number) {
@@ -118,7 +120,10 @@ export class FrameReader {
       const length = bytes.readUInt32BE(at)
       if (length > this.#bytesMax) throw new RangeError('A frame is too long')
       const end = at + HEADER_BYTES + length
-      if (end > bytes.length) break
+      if (end > bytes.length) {
+        this.#announced = end - at
+        break
+      }
       frames.push({
         kind: bytes.readUInt8(at + 4),
         payload: bytes.subarray(at + HEADER_BYTES, end),
@@ -136,7 +141,8 @@ export class FrameReader {
   #keep(chunk: Buffer): void {
     const length = this.#length + chunk.length
     if (length > this.#kept.length) {
-      const larger = allocUnsafe(max(length, 2 * this.#kept.length))
+      // No longer than the frame: a copy of it for another thread is one of the whole buffer.
+      const larger = allocUnsafe(max(length, min(2 * this.#kept.length, this.#announced)))
       larger.set(this.#kept.subarray(0, this.#length))
       this.#kept = larger
     }
