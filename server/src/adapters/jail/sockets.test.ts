@@ -13,6 +13,10 @@ const asked: string[] = []
 
 const echo = onRequest((socket, headerSection, body) => {
   const [line = ''] = headerSection.split('\r\n')
+  if (line.includes(' /ended ')) {
+    socket.end(`HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n${'a'.repeat(LONG)}`)
+    return
+  }
   const said = JSON.stringify({ line, length: body.length, long: 'a'.repeat(LONG) })
   socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${said.length}\r\n\r\n${said}`)
 })
@@ -82,6 +86,37 @@ describe('a guest', () => {
       })
     }
   }
+
+  for (const scheme of ['https', 'http']) {
+    test(`gets all that came before the destination closed the connection, however slowly it reads, over ${scheme}`, async () => {
+      const outcome = await run(
+        `const answer = await new Promise((resolve, reject) =>
+          require('${scheme}').get('${scheme}://destination.test/ended', resolve).on('error', reject))
+        let length = 0
+        for await (const it of answer) {
+          length += it.length
+          await new Promise((resolve) => setTimeout(resolve, 20))
+        }
+        return length`,
+      )
+      assert.equal(resultOf(outcome), LONG)
+    })
+  }
+
+  test('cannot write to a connection that was closed', async () => {
+    const outcome = await run(
+      `const socket = require('net').connect({ host: 'destination.test', port: 80, allowHalfOpen: true })
+      socket.write('GET /ended HTTP/1.1\\r\\n\\r\\n')
+      for await (const it of socket) {}
+      return await new Promise((resolve) => {
+        let reason = null
+        socket.on('error', ({ message }) => resolve((reason = message)))
+        const write = () => { socket.write('a'); if (reason === null) setImmediate(write) }
+        write()
+      })`,
+    )
+    assert.match(String(resultOf(outcome)), /closed|destroyed/)
+  })
 
   test('learns why a destination is refused, and nothing else', async () => {
     const outcome = await run(
