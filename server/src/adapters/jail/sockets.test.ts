@@ -13,6 +13,10 @@ const asked: string[] = []
 
 const echo = onRequest((socket, headerSection, body) => {
   const [line = ''] = headerSection.split('\r\n')
+  if (line.includes(' /short ')) {
+    socket.end('short')
+    return
+  }
   if (line.includes(' /ended ')) {
     socket.end(`HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n${'a'.repeat(LONG)}`)
     return
@@ -103,6 +107,18 @@ describe('a guest', () => {
     })
   }
 
+  test('has no connection of an earlier run, even if the destination closed it and something was left unread', async () => {
+    const code = `kept ??= null
+      const before = kept === null ? null : kept.destroyed
+      kept = require('net').connect(80, 'destination.test')
+      kept.write('GET /short HTTP/1.1\\r\\n\\r\\n')
+      while (!kept._readableState.ended) await new Promise((resolve) => setImmediate(resolve))
+      return before`
+    const again = { reactorId: 'reactor-again', before: 'let kept;' }
+    assert.equal(resultOf(await run(code, {}, undefined, again)), null)
+    assert.equal(resultOf(await run(code, {}, undefined, again)), true)
+  })
+
   test('cannot write to a connection that was closed', async () => {
     const outcome = await run(
       `const socket = require('net').connect({ host: 'destination.test', port: 80, allowHalfOpen: true })
@@ -185,12 +201,17 @@ describe('a guest', () => {
 
 let runs = 0
 
-async function run(body: string, args: object = {}, key?: string): Promise<ReactorOutcome> {
+async function run(
+  body: string,
+  args: object = {},
+  key?: string,
+  { reactorId = `reactor-${++runs}`, before = '' } = {},
+): Promise<ReactorOutcome> {
   return await runner.run({
     tenantId: 'tenant-a',
-    reactorId: `reactor-${++runs}`,
+    reactorId,
     version: '1',
-    code: `module.exports = async (req) => { const { args } = req; ${body} }`,
+    code: `${before} module.exports = async (req) => { const { args } = req; ${body} }`,
     args: new Sensitive(JSON.stringify(args)),
     configuration: new Sensitive('{}'),
     apiKey: key === undefined ? null : new Sensitive(key),

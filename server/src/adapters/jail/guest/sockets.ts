@@ -109,6 +109,7 @@ function connect(
         // What came before its end can still be read; then the socket closes by itself, as one of the system does.
         if (!finished || reason !== undefined) socket.destroy(reason)
       },
+      dropped: () => void socket.destroy(),
     },
   )
   const destroy = socket._destroy.bind(socket)
