@@ -78,7 +78,7 @@ export function frame(kind: number, content: Uint8Array = NOTHING): Buffer {
 const allocUnsafe = Buffer.allocUnsafe.bind(Buffer)
 const concat = Buffer.concat.bind(Buffer)
 const byteLength = Buffer.byteLength.bind(Buffer)
-const { max, min } = Math
+const { max } = Math
 const from = Buffer.from.bind(Buffer) as (text: string) => Buffer
 const NOTHING = allocUnsafe(0)
 
@@ -101,7 +101,7 @@ export class FrameReader {
   readonly #bytesMax: number
   #kept = NOTHING
   #length = 0
-  /** Length of the first frame in it, once that is known. */
+  /** Length of the frame in it, as far as that is known. */
   #announced = HEADER_BYTES
 
   /** `bytesMax` limits the payload. */
@@ -116,6 +116,7 @@ export class FrameReader {
     const bytes = waited ? this.#kept.subarray(0, this.#length) : chunk
     const frames: Frame[] = []
     let at = 0
+    this.#announced = HEADER_BYTES
     while (bytes.length - at >= HEADER_BYTES) {
       const length = bytes.readUInt32BE(at)
       if (length > this.#bytesMax) throw new RangeError('A frame is too long')
@@ -141,8 +142,8 @@ export class FrameReader {
   #keep(chunk: Buffer): void {
     const length = this.#length + chunk.length
     if (length > this.#kept.length) {
-      // No longer than the frame: a copy of it for another thread is one of the whole buffer.
-      const larger = allocUnsafe(max(length, min(2 * this.#kept.length, this.#announced)))
+      // All of the frame at once: what is not written to takes no memory. No more, since threads get a copy of the whole buffer.
+      const larger = allocUnsafe(max(length, this.#announced))
       larger.set(this.#kept.subarray(0, this.#length))
       this.#kept = larger
     }
