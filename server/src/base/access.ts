@@ -120,6 +120,11 @@ export interface Principal extends Rights {
   readonly ephemeral?: true | undefined
 }
 
+/** Whether strangers may have its key: it is public, or of a session that no private application has authorized. */
+export function isStranger({ type, grantorId }: Pick<Principal, 'type' | 'grantorId'>): boolean {
+  return type === 'public' || (type === 'session' && grantorId === undefined)
+}
+
 /** Code, run by the service itself, that calls the service, and the destinations it may send to. */
 export interface InProcessCaller {
   readonly tenantId: string

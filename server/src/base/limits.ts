@@ -517,8 +517,12 @@ export const REACTOR_STDERR_BYTES_MAX = 64 * KiB
 export const REACTOR_UNREAD_BYTES_MAX = 4 * MiB
 export const REACTOR_STALL_MS_MAX = 10_000
 
-/** Messages of one process that are handled in a second, on average; it is read more slowly if it sends more. Ours. */
+/**
+ * Messages of one process that are handled in a second, on average; it is read more slowly if it sends more. And for how many of them
+ * a request for a connection counts, which costs so much more: 400 a second. Ours.
+ */
 export const REACTOR_FRAMES_PER_S = 20_000
+export const REACTOR_FRAMES_OF_OPEN = 50
 
 /** JavaScript objects of one reactor, in MiB. Ours. */
 export const REACTOR_HEAP_MIB = 192

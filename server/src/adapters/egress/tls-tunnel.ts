@@ -24,7 +24,7 @@ export class TlsTunnel extends Duplex {
       .on('data', (chunk: Buffer) => this.#receive(chunk))
       .once('end', () => this.push(null))
       .on('error', (error) => this.destroy(error))
-      .once('close', () => this.destroy())
+      .once('close', () => this.#closeOnceRead())
       .pause()
   }
 
@@ -33,6 +33,8 @@ export class TlsTunnel extends Duplex {
   }
 
   override _write(chunk: Buffer, _: BufferEncoding, done: (error?: Error | null) => void): void {
+    // The server has closed the connection, but what it sent before may not be read yet.
+    if (this.#socket.writableEnded) return done()
     try {
       this.#client.follow(chunk)
     } catch (error) {
@@ -46,6 +48,7 @@ export class TlsTunnel extends Duplex {
   }
 
   override _final(done: (error?: Error | null) => void): void {
+    if (this.#socket.writableEnded) return done()
     if (!this.#client.begun) {
       done(new EgressFailure('tls'))
       return
@@ -57,6 +60,12 @@ export class TlsTunnel extends Duplex {
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     if (this.#socket.closed) done(error)
     else this.#socket.once('close', () => done(error)).destroy()
+  }
+
+  /** What the server sent before it closed the connection can still be read. */
+  #closeOnceRead(): void {
+    if (this.#socket.readableEnded && !this.readableEnded) this.once('end', () => this.destroy())
+    else this.destroy()
   }
 
   #receive(chunk: Buffer): void {

@@ -150,6 +150,26 @@ describe('dialTunnel() to where only https may go', () => {
     })
   }
 
+  test('loses nothing that came before the destination closed the connection, however late it is read', async () => {
+    const content = Buffer.alloc(10_000, 7)
+    const record = Buffer.concat([Buffer.from([22, 3, 3, 10_000 >> 8, 10_000 & 255]), content])
+    const { tunnel, destination, close } = await tunnelTo((socket) => {
+      socket.once('data', () => socket.end(record))
+    })
+    tunnel.write(await clientHello('destination.test'))
+    await once(tunnel, 'readable')
+    while (destination.open() > 0) await new Promise((resolve) => void setImmediate(resolve))
+    // The destination no longer listens.
+    tunnel.write(Buffer.from([23, 3, 3, 0, 0]))
+    for (let n = 0; n < 20; n++) await new Promise((resolve) => void setImmediate(resolve))
+    const read: Buffer[] = []
+    tunnel.on('data', (it: Buffer) => read.push(it))
+    while (!tunnel.closed) await new Promise((resolve) => void setImmediate(resolve))
+    assert.deepEqual(Buffer.concat(read), record)
+    assert.equal(tunnel.readableEnded, true)
+    await close()
+  })
+
   test('is closed when its socket is, and not before', async () => {
     const { tunnel, destination, close } = await tunnelTo()
     tunnel.destroy()

@@ -78,6 +78,7 @@ export function frame(kind: number, content: Uint8Array = NOTHING): Buffer {
 const allocUnsafe = Buffer.allocUnsafe.bind(Buffer)
 const concat = Buffer.concat.bind(Buffer)
 const byteLength = Buffer.byteLength.bind(Buffer)
+const { max } = Math
 const from = Buffer.from.bind(Buffer) as (text: string) => Buffer
 const NOTHING = allocUnsafe(0)
 
@@ -95,12 +96,13 @@ export function numberedFrame(kind: number, number: number, content: string | Ui
   return concat([header, bytes])
 }
 
-/** Splits a byte stream into frames. An incomplete frame is kept in one piece, however small the chunks are that it comes in. */
+/** Splits a byte stream into frames. Incomplete ones are kept in one buffer, however many pieces they come in. */
 export class FrameReader {
   readonly #bytesMax: number
-  /** Starts with the bytes of an incomplete frame. */
-  #held: Buffer = NOTHING
+  #kept = NOTHING
   #length = 0
+  /** Length of the frame in it, as far as that is known. */
+  #announced = HEADER_BYTES
 
   /** `bytesMax` limits the payload. */
   constructor(bytesMax: number) {
@@ -109,39 +111,43 @@ export class FrameReader {
 
   /** Returns the frames completed so far. Throws RangeError when one announces too long a payload. */
   push(chunk: Buffer): Frame[] {
-    const bytes = this.#length === 0 ? chunk : this.#append(chunk)
+    const waited = this.#length > 0
+    if (waited) this.#keep(chunk)
+    const bytes = waited ? this.#kept.subarray(0, this.#length) : chunk
     const frames: Frame[] = []
     let at = 0
+    this.#announced = HEADER_BYTES
     while (bytes.length - at >= HEADER_BYTES) {
       const length = bytes.readUInt32BE(at)
       if (length > this.#bytesMax) throw new RangeError('A frame is too long')
       const end = at + HEADER_BYTES + length
-      if (bytes.length < end) break
+      if (end > bytes.length) {
+        this.#announced = end - at
+        break
+      }
       frames.push({
         kind: bytes.readUInt8(at + 4),
         payload: bytes.subarray(at + HEADER_BYTES, end),
       })
       at = end
     }
-    // Of bytes that frames refer to, none may be changed.
-    if (at > 0) this.#length = 0
-    if (at > 0 || bytes === chunk) {
-      this.#held = NOTHING
-      if (at < bytes.length) this.#append(bytes.subarray(at))
-    }
+    if (waited && at === 0) return frames
+    // The frames are views of the buffer: what is left of it takes another.
+    this.#kept = NOTHING
+    this.#length = 0
+    if (at < bytes.length) this.#keep(bytes.subarray(at))
     return frames
   }
 
-  /** Returns all bytes of the incomplete frame. */
-  #append(chunk: Buffer): Buffer {
+  #keep(chunk: Buffer): void {
     const length = this.#length + chunk.length
-    if (length > this.#held.length) {
-      const larger = allocUnsafe(Math.max(length, 2 * this.#held.length))
-      this.#held.copy(larger, 0, 0, this.#length)
-      this.#held = larger
+    if (length > this.#kept.length) {
+      // All of the frame at once: what is not written to takes no memory. No more, since threads get a copy of the whole buffer.
+      const larger = allocUnsafe(max(length, this.#announced))
+      larger.set(this.#kept.subarray(0, this.#length))
+      this.#kept = larger
     }
-    chunk.copy(this.#held, this.#length)
+    this.#kept.set(chunk, this.#length)
     this.#length = length
-    return this.#held.subarray(0, length)
   }
 }
