@@ -70,6 +70,12 @@ interface Parser {
   resume(): void
 }
 
+/**
+ * What each request of a connection that goes on is charged: so much that no other goes on in the same turn. Node accepts one
+ * connection a turn, and new callers would wait behind strangers for as many turns as those have connections.
+ */
+const CHUNKS_OF_RELEASE = 6 * CHUNKS_LIKE_A_REQUEST
+
 /** Tells the parser to stop after this header section: `HPE_PAUSED` in the interface of llhttp. */
 const STOP = 21
 
@@ -209,7 +215,7 @@ class PipelinedConnection {
     const { socket } = this
     this.#held = true
     holdReading(socket, 'pipeline')
-    this.#throttle.spend(-this.#announced * CHUNKS_LIKE_A_REQUEST)
+    this.#throttle.spend(-this.#announced * CHUNKS_OF_RELEASE)
     this.#announced = 0
     const responses = [...inFlightOf(socket)]
     if (responses.length < PIPELINED_REQUESTS_MAX) this.#awaitRelease()
@@ -233,7 +239,7 @@ class PipelinedConnection {
       this.#announced = PIPELINED_REQUESTS_MAX
       releaseReading(socket, 'pipeline')
     }
-    const chunks = PIPELINED_REQUESTS_MAX * CHUNKS_LIKE_A_REQUEST
+    const chunks = PIPELINED_REQUESTS_MAX * CHUNKS_OF_RELEASE
     this.#throttle.wait(socket.remoteAddress ?? '', release, chunks)
   }
 }
