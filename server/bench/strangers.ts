@@ -33,7 +33,12 @@ process.stdin.resume().once('end', () => {
 })
 
 function dial(): Socket {
-  const socket = connect({ port: Number(port), host: '127.0.0.1', localAddress: '127.0.0.2', noDelay: true })
+  const socket = connect({
+    port: Number(port),
+    host: '127.0.0.1',
+    localAddress: '127.0.0.2',
+    noDelay: true,
+  })
   return socket.on('error', () => {})
 }
 
