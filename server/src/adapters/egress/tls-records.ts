@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { EgressFailure } from '../../ports/egress.ts'
 import { GrowingBuffer } from './growing-buffer.ts'
 
@@ -42,7 +43,12 @@ abstract class TlsRecords {
   #checkHeader(bytes: Buffer, at: number, count: number): void {
     const type = bytes[at]!
     const known = this.#first ? this.isFirstType(type) : type >= TYPE_MIN && type <= TYPE_MAX
-    if (!known || (count > 1 && bytes[at + 1] !== 3) || (count > 2 && bytes[at + 2]! > 4)) {
+    if (
+      !known ||
+      !this.maySend ||
+      (count > 1 && bytes[at + 1] !== 3) ||
+      (count > 2 && bytes[at + 2]! > 4)
+    ) {
       throw notTls()
     }
     if (count < HEADER_BYTES) return
@@ -54,6 +60,8 @@ abstract class TlsRecords {
     this.record(type, length)
   }
 
+  /** Whether it is this side's turn. */
+  protected abstract readonly maySend: boolean
   /** Whether a connection may begin with a record of this type. */
   protected abstract isFirstType(type: number): boolean
   /** Called with the type and the length of each record, before its content. */
@@ -62,28 +70,63 @@ abstract class TlsRecords {
   protected abstract content(bytes: Buffer, from: number, to: number): void
 }
 
+/** What a server answers a ClientHello: that it asks for another one, or anything else. */
+export type TlsAnswer = 'retry' | 'other'
+
 /** What a server sends: a handshake, or an alert that refuses it, and then any records. */
 export class ServerRecords extends TlsRecords {
+  protected readonly maySend = true
+  /** The beginning of its first message; null once that is known. */
+  #message: GrowingBuffer | null = new GrowingBuffer()
+  #reads = false
+  #answer: TlsAnswer | null = null
+
+  /** Null until it is known. */
+  get answer(): TlsAnswer | null {
+    return this.#answer
+  }
+
   protected isFirstType(type: number): boolean {
     return type === HANDSHAKE || type === ALERT
   }
 
-  protected record(): void {}
+  protected record(type: number): void {
+    // A warning may come before the first message.
+    this.#reads = type === HANDSHAKE
+  }
 
-  protected content(): void {}
+  protected content(bytes: Buffer, from: number, to: number): void {
+    if (this.#message === null || !this.#reads) return
+    this.#message.push(bytes.subarray(from, Math.min(to, from + SERVER_RANDOM_END)))
+    const message = this.#message.view()
+    if (message[0] !== SERVER_HELLO) return this.#answered('other')
+    if (message.length < SERVER_RANDOM_END) return
+    const random = message.subarray(SERVER_RANDOM_END - RANDOM_BYTES, SERVER_RANDOM_END)
+    this.#answered(random.equals(RANDOM_OF_RETRY) ? 'retry' : 'other')
+  }
+
+  #answered(answer: TlsAnswer): void {
+    this.#message = null
+    this.#answer = answer
+  }
 }
 
 /**
- * What a client sends: a ClientHello first, whose server name is the host of the destination or missing, and then any records. The
- * name in a second ClientHello, which a server may ask for, is checked as well, unless it is in several records.
+ * What a client sends: a ClientHello first, whose server name is the host of the destination or missing; then, once the server has
+ * answered, any records. If the server asks for another ClientHello, that comes next, and its name is checked as well.
+ *
+ * Before the answer it sends nothing: the clients in a reactor, Node's, have no early data.
  */
 export class ClientRecords extends TlsRecords {
   readonly #host: string | null
-  /** The ClientHello that is being read; null for other records. */
+  /** The ClientHello that must come; null when none must. */
   #hello: GrowingBuffer | null = new GrowingBuffer()
   /** How much of it is needed to go on. */
   #wanted = 1
   #begun = false
+  #isAnswered = false
+  /** Whether the content of the record belongs to the ClientHello. */
+  #reads = false
 
   /** `host` is null for a destination that is an address: then any name may be asked for. */
   constructor(host: string | null) {
@@ -96,31 +139,38 @@ export class ClientRecords extends TlsRecords {
     return this.#begun
   }
 
+  protected get maySend(): boolean {
+    return !this.#begun || this.#isAnswered
+  }
+
+  /** The server has answered the first ClientHello. */
+  goOn(answer: TlsAnswer): void {
+    this.#isAnswered = true
+    if (answer === 'other') return
+    this.#hello = new GrowingBuffer()
+    this.#wanted = 1
+  }
+
   protected isFirstType(type: number): boolean {
     return type === HANDSHAKE
   }
 
-  protected record(type: number, length: number): void {
-    if (!this.#begun) {
-      if (type !== HANDSHAKE) throw notTls()
-      return
-    }
-    this.#hello =
-      type === HANDSHAKE && length >= CLIENT_HELLO_BYTES_MIN ? new GrowingBuffer() : null
-    this.#wanted = length
+  protected record(type: number): void {
+    if (this.#hello === null) return
+    this.#reads = type === HANDSHAKE
+    // Before its second ClientHello, a client may send a change_cipher_spec that says nothing, or give up.
+    const isBefore = this.#begun && this.#hello.length === 0
+    if (!this.#reads && !(isBefore && type < HANDSHAKE)) throw notTls()
   }
 
   protected content(bytes: Buffer, from: number, to: number): void {
-    if (this.#hello === null) return
+    if (this.#hello === null || !this.#reads) return
     this.#hello.push(bytes.subarray(from, to))
     // Each byte may come in a record of its own.
-    if (this.#hello.length < this.#wanted) return
-    const hello = this.#hello.view()
-    if (this.#begun) this.#takeLater(hello)
-    else this.#takeFirst(hello)
+    if (this.#hello.length >= this.#wanted) this.#take(this.#hello.view())
   }
 
-  #takeFirst(bytes: Buffer): void {
+  #take(bytes: Buffer): void {
     if (bytes[0] !== CLIENT_HELLO) throw notTls()
     if (bytes.length >= MESSAGE_HEADER_BYTES) {
       this.#wanted = MESSAGE_HEADER_BYTES + bytes.readUIntBE(1, 3)
@@ -130,13 +180,6 @@ export class ClientRecords extends TlsRecords {
     this.#check(bytes)
     this.#begun = true
     this.#hello = null
-  }
-
-  /** Later records of this type may be encrypted: one that has exactly the length of a ClientHello is none by chance. */
-  #takeLater(bytes: Buffer): void {
-    this.#hello = null
-    if (bytes[0] !== CLIENT_HELLO) return
-    if (bytes.length === MESSAGE_HEADER_BYTES + bytes.readUIntBE(1, 3)) this.#check(bytes)
   }
 
   #check(hello: Buffer): void {
@@ -227,11 +270,14 @@ const TYPE_MAX = APPLICATION_DATA
 
 const CLIENT_HELLO = 1
 const MESSAGE_HEADER_BYTES = 4
-/** With one cipher suite and one compression method, and no extension. */
-const CLIENT_HELLO_BYTES_MIN = 45
+const SERVER_HELLO = 2
 const CLIENT_HELLO_BYTES_MAX = 2 ** 16
 const VERSION_BYTES = 2
 const RANDOM_BYTES = 32
+/** Where the random of a ServerHello ends, in its message. */
+const SERVER_RANDOM_END = MESSAGE_HEADER_BYTES + VERSION_BYTES + RANDOM_BYTES
+/** SHA-256 of "HelloRetryRequest", by which a ServerHello is known as one: RFC 8446, section 4.1.3. */
+const RANDOM_OF_RETRY = hash('sha256', 'HelloRetryRequest', 'buffer')
 const SERVER_NAME = 0
 /** RFC 9849: it would hide the name that counts. */
 const ENCRYPTED_CLIENT_HELLO = 0xfe0d

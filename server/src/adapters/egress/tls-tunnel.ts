@@ -14,6 +14,7 @@ export class TlsTunnel extends Duplex {
   readonly #server = new ServerRecords()
   /** What the client has sent before its ClientHello was whole; null once that was passed on. */
   #held: GrowingBuffer | null = new GrowingBuffer()
+  #isAnswered = false
 
   constructor(socket: Socket, host: string | null) {
     // As the socket: at most a chunk is read ahead.
@@ -74,6 +75,10 @@ export class TlsTunnel extends Duplex {
     } catch (error) {
       this.destroy(error as Error)
       return
+    }
+    if (this.#server.answer !== null && !this.#isAnswered) {
+      this.#isAnswered = true
+      this.#client.goOn(this.#server.answer)
     }
     if (!this.push(chunk)) this.#socket.pause()
   }

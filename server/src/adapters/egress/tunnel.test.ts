@@ -10,6 +10,7 @@ import { parseDestination } from '../../base/destination.ts'
 import type { DialSettings, Target } from './dial.ts'
 import { dialTunnel, tunnelUrl } from './tunnel.ts'
 import { UndiciEgress } from './undici-egress.ts'
+import { ClientRecords } from './tls-records.ts'
 
 describe('UndiciEgress.tunnel()', () => {
   const refused: [what: string, host: string, port: number, rule: string][] = [
@@ -83,6 +84,34 @@ describe('dialTunnel() to where only https may go', () => {
     assert.equal(String((await once(tls, 'data'))[0]), 'hello')
     tls.destroy()
     await destination.close()
+  })
+
+  test('lets pass a handshake in which the server asks for another ClientHello', async (t) => {
+    const destination = await testDestination((socket) => socket.end('hello'), {
+      certificate: 'destination',
+      // Not the curve that Node's clients try first.
+      ecdhCurve: 'P-384',
+    })
+    const answered = t.mock.method(ClientRecords.prototype, 'goOn')
+    const tls = connectTls({
+      socket: await dialTunnel(targetOf(destination.port), SETTINGS, false, SIGNAL),
+      servername: 'destination.test',
+      ca: testAuthority(),
+    })
+    assert.equal(String((await once(tls, 'data'))[0]), 'hello')
+    assert.deepEqual(answered.mock.calls[0]?.arguments, ['retry'])
+    tls.destroy()
+    await destination.close()
+  })
+
+  test('ends what is sent between a ClientHello and its answer', async () => {
+    const { tunnel, heard, close } = await tunnelTo()
+    const hello = await clientHello('destination.test')
+    tunnel.write(hello)
+    tunnel.write(Buffer.concat([Buffer.from([20, 3, 3, 0, 1, 1]), await clientHello('other.test')]))
+    await assert.rejects(once(tunnel, 'close'), { name: 'EgressFailure', fault: 'tls' })
+    await close()
+    assert.ok([0, hello.length].includes(heard()), `${heard()} bytes`)
   })
 
   const others: [what: string, ...writes: string[]][] = [
