@@ -30,6 +30,9 @@ export class RelayedConnection {
   #waitingBytes = 0
   #writing = false
   #finished = false
+  /** What the outside did before all of its bytes were sent to the guest: it ended, or was closed. */
+  #ended = false
+  #over = false
   #closed = false
   #reason = ''
   /** Bytes that the guest may still send before it gets more credit. */
@@ -54,13 +57,13 @@ export class RelayedConnection {
       this.#closed = true
       return
     }
-    const gone = (): void => {
-      this.close('')
-      this.#guest.gone(FRAME.close, this.#reason)
-    }
     outside.on('error', () => this.close('The connection was reset'))
-    if (outside.closed) return gone()
-    outside.once('close', gone)
+    if (outside.closed) return this.#end()
+    outside.once('close', () => {
+      // What came before can still be sent, when the guest has room for it.
+      if (this.#held === null) this.#end()
+      else this.#over = true
+    })
     if (this.#closed) {
       outside.destroy()
       return
@@ -71,8 +74,10 @@ export class RelayedConnection {
       this.#held = chunk
       this.pump()
     })
+    // Also while it is paused, if it was resumed in the same turn.
     outside.once('end', () => {
-      if (!this.#closed) this.#guest.send(FRAME.finish)
+      if (this.#held === null) this.#finish()
+      else this.#ended = true
     })
     this.#guest.send(FRAME.opened)
     this.#writeWaiting()
@@ -100,6 +105,19 @@ export class RelayedConnection {
     this.#held = null
     this.#dialling.abort()
     this.#outside?.destroy()
+    if (this.#over) this.#end()
+  }
+
+  /** Tells the guest that nothing more comes. */
+  #finish(): void {
+    if (!this.#closed) this.#guest.send(FRAME.finish)
+  }
+
+  /** Nothing is left of the connection. */
+  #end(): void {
+    this.#over = false
+    this.close('')
+    this.#guest.gone(FRAME.close, this.#reason)
   }
 
   /** Passes on bytes from the outside, as far as the guest has room for them. */
@@ -110,11 +128,15 @@ export class RelayedConnection {
       this.#sent += chunk.length
       this.#guest.send(FRAME.data, chunk, () => {
         this.#flushed += chunk.length
-        this.pump()
+        if (!this.#closed) this.pump()
       })
     }
     if (this.#held !== null) this.#outside?.pause()
     else if (this.#outside?.isPaused() === true) this.#outside.resume()
+    if (this.#held !== null || this.#closed) return
+    if (this.#ended) this.#finish()
+    this.#ended = false
+    if (this.#over) this.#end()
   }
 
   /** Bytes that the guest may be sent now. Bytes that have not left this process count, whatever it says. */
