@@ -216,7 +216,7 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     accepts:
       'a comma-separated list of TENANT_ID=DESTINATION, with the tenant before each destination, such as 019ca945-0a00-4a01-87a1-c9505f5b7d8d=10.1.0.0/16',
     about:
-      'Destinations exempt for one tenant only, in addition to those of `SYMBOLON_EGRESS_ALLOW`, each written as there and after the id of the tenant. For every other tenant they stay refused. See [egress.md](egress.md).',
+      'Destinations exempt for one tenant only, in addition to those of `SYMBOLON_EGRESS_ALLOW`, in the same form, each after the id of its tenant and an equals sign. For every other tenant they stay refused. See [egress.md](egress.md).',
     parse: (text) => {
       const byTenant = new Map<string, Destination[]>()
       const items = listOf(text)

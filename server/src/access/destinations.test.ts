@@ -37,6 +37,7 @@ describe('writtenDestination()', () => {
     ['all names below nothing', '*.'],
     ['a dot', '.'],
     ['two dots', 'api..example.com'],
+    ['two dots at the end', 'api.example.com..'],
     ['a URL', 'https://api.example.com'],
     ['a path', 'api.example.com/v1'],
     ['a query', 'api.example.com?x'],
@@ -116,6 +117,13 @@ describe('commonDestinations()', () => {
     assert.deepEqual(commonDestinations(null, ['a']), ['a'])
     assert.equal(commonDestinations(null, null), null)
   })
+})
+
+test('isListed() ignores the final dot of a name, as the egress gateway does', () => {
+  for (const list of [['api.example.com'], ['*.example.com:443']]) {
+    assert.ok(isListed(new URL('https://api.example.com./'), list))
+    assert.ok(!isListed(new URL('https://api.example.net./'), list))
+  }
 })
 
 function names(count: number, nameOf: (n: number) => string): string[] {

@@ -21,7 +21,8 @@ export function writtenDestination(text: string): string | null {
   const [, below = '', name = '', port] = parts
   const url = URL.parse(`https://${name}/`)
   if (url === null) return null
-  const host = url.hostname.replace(/\.$/, '')
+  const host = withoutDot(url.hostname)
+  if (host.endsWith('.')) return null
   const written = below + host + (port === undefined ? '' : `:${Number(port)}`)
   return parseDestination(written) === null ? null : written
 }
@@ -119,8 +120,12 @@ export function isListed(
   list: readonly string[] | null,
 ): boolean {
   if (list === null) return true
-  const endpoint = `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`
+  const endpoint = `${withoutDot(hostname)}:${port || (protocol === 'https:' ? 443 : 80)}`
   return list.some((it) => narrower(endpoint, it) !== null)
+}
+
+function withoutDot(host: string): string {
+  return host.replace(/\.$/, '')
 }
 
 /** Returns the destination that covers what both cover; null if that is nothing. */

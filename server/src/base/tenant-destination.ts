@@ -19,7 +19,7 @@ export function parseTenantDestination(text: string): TenantDestination | null {
 export function flawOfTenantDestination(text: string): string {
   const parts = split(text)
   if (parts === null) return 'which has no tenant: write TENANT_ID= before each destination'
-  if (!isUuid(parts.tenantId)) return 'whose tenant is not the id of one, a UUID'
+  if (!isUuid(parts.tenantId)) return 'whose tenant is not a UUID'
   if (parts.written !== '') return 'whose destination is invalid'
   return 'which has no destination: remove it, or add one after the equals sign'
 }

@@ -185,7 +185,7 @@ describe('symbolon serve', { concurrency: 2 }, () => {
         `${TENANT}0`,
         ` (see '${TENANT}0', which has no tenant: write TENANT_ID= before each destination)`,
       ],
-      ['first=a.example', " (see 'first=a.example', whose tenant is not the id of one, a UUID)"],
+      ['first=a.example', " (see 'first=a.example', whose tenant is not a UUID)"],
       [
         `${TENANT}=`,
         ` (see '${TENANT}=', which has no destination: remove it, or add one after the equals sign)`,

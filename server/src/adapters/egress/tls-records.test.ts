@@ -57,6 +57,26 @@ describe('ClientRecords', () => {
     }
   })
 
+  test('refuses more in the record of a ClientHello, however it is cut', () => {
+    const first = record(22, Buffer.concat([messageOf(HELLO), messageOf(HELLO)]))
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: first.length - 1 }), fc.boolean(), (cut, again) => {
+        const client = new ClientRecords('a.test')
+        if (again) {
+          client.follow(HELLO)
+          client.goOn('retry')
+        }
+        assert.throws(() => follow(client, first, [cut]), NOT_TLS)
+      }),
+      {
+        examples: [
+          [HELLO.length, false],
+          [HELLO.length, true],
+        ],
+      },
+    )
+  })
+
   test('lets pass a ClientHello in several records, of any lengths', () => {
     const message = messageOf(HELLO)
     fc.assert(

@@ -156,15 +156,17 @@ export class ClientRecords extends TlsRecords {
   }
 
   protected record(type: number): void {
+    this.#reads = this.#hello !== null && type === HANDSHAKE
     if (this.#hello === null) return
-    this.#reads = type === HANDSHAKE
     // Before its second ClientHello, a client may send a change_cipher_spec that says nothing, or give up.
     const isBefore = this.#begun && this.#hello.length === 0
     if (!this.#reads && !(isBefore && type < HANDSHAKE)) throw notTls()
   }
 
   protected content(bytes: Buffer, from: number, to: number): void {
-    if (this.#hello === null || !this.#reads) return
+    if (!this.#reads) return
+    // More than the ClientHello. The server might take it for another one, whose name was not checked.
+    if (this.#hello === null) throw notTls()
     this.#hello.push(bytes.subarray(from, to))
     // Each byte may come in a record of its own.
     if (this.#hello.length >= this.#wanted) this.#take(this.#hello.view())

@@ -65,3 +65,17 @@ test('ends and is gone at once, if nothing is left to send', async () => {
   while (!outside.closed) await turn()
   assert.deepEqual(sent, ['opened', 'bytes', 'finish', 'close at last'])
 })
+
+test('is gone when the guest closes it, even if it has just asked for more', async () => {
+  const { connection, guest, outside, sent } = relayed()
+  await connection.begin(async () => outside)
+  outside.push('bytes')
+  await turn()
+  outside.push('more')
+  guest.ready = true
+  // It is resumed in the next tick, and emits what it has read even though it was destroyed meanwhile.
+  connection.pump()
+  connection.take(FRAME.close, Buffer.alloc(0))
+  await turn()
+  assert.deepEqual(sent, ['opened', 'bytes', 'close at last'])
+})

@@ -71,6 +71,8 @@ export class RelayedConnection {
     this.#outside = outside
     // Not `readable`: what is not read then is kept chunk by chunk, however small they are.
     outside.on('data', (chunk: Buffer) => {
+      // One that was resumed right before it was destroyed still emits what it had read.
+      if (this.#closed) return
       this.#held = chunk
       this.pump()
     })

@@ -81,7 +81,7 @@ export const NETWORK_CHECKS: readonly Check[] = [
         return ok('No destination is exempt from the egress rules.')
       }
       return ok(
-        `${egressAllow.length} destinations are exempt from the egress rules for every tenant, and ${ofTenants.length} for one.`,
+        `Exempt from the egress rules: ${egressAllow.length} destinations for every tenant, and ${ofTenants.length} for single tenants.`,
       )
     },
   },
@@ -96,10 +96,10 @@ export const NETWORK_CHECKS: readonly Check[] = [
         if ((await tenants.find(id)) === null) unknown.push(id)
       }
       if (unknown.length === 0) {
-        return ok(`All ${egressAllowByTenant.size} tenants with exempt destinations exist.`)
+        return ok('Every tenant with exempt destinations exists.')
       }
       return warning(
-        `SYMBOLON_EGRESS_ALLOW_BY_TENANT has entries for ${unknown.join(', ')}, which is no tenant of this vault.`,
+        `SYMBOLON_EGRESS_ALLOW_BY_TENANT has entries for tenants that do not exist: ${unknown.join(', ')}.`,
         'Correct the id in SYMBOLON_EGRESS_ALLOW_BY_TENANT, which GET /tenants/self shows, or remove the entries.',
       )
     },
