@@ -1,6 +1,7 @@
+import type { Conflict } from '../../ports/change.ts'
 import { CHANGE_TABLE } from './change-statements.ts'
 import { clearing, isCleared } from './clearing-statements.ts'
-import { deleteDefinition, insertDefinition, updateDefinition } from './definition-statements.ts'
+import { entityStatements } from './entity-statements.ts'
 import { renewals } from './envelope-statements.ts'
 import { KEY_TABLE } from './key-statements.ts'
 import { JOB_TABLE } from './job-statements.ts'
@@ -15,13 +16,21 @@ import { BY_FINGERPRINT, numberOf } from './visibility.ts'
  * Every statement that writes, by number, so that a step sent to the writer is a byte and its parameters.
  *
  * `params` gives the type of each parameter; `refuses` gives when a step is refused: if it changed nothing, found
- * something or found nothing. `plain` steps are almost never refused, so a commit of plain steps alone runs without a
+ * something or found nothing; and `conflict` what the commit met then, null if that cannot happen. `plain` steps are almost never refused, so a commit of plain steps alone runs without a
  * savepoint and, if one is refused, runs again with one.
  */
-export interface Statement {
+export type Statement = WriteStatement & Refusal
+
+type Refusal =
+  | { readonly refuses: 'never' }
+  | {
+      readonly refuses: 'if-nothing-changed' | 'if-found' | 'if-absent'
+      readonly conflict: Conflict['kind'] | null
+    }
+
+interface WriteStatement {
   readonly sql: string
   readonly params: readonly Param[]
-  readonly refuses: 'if-nothing-changed' | 'if-found' | 'if-absent' | 'never'
   readonly plain?: true
   /**
    * Set if the statement may run for several rows at once, which usually differ only in the columns of these indexes.
@@ -52,6 +61,8 @@ const TOKEN_PARAMS = {
   unit: 'integer',
 } as const
 
+const TOKEN_INDEX = { tenant: 'id', hash: 'bytes', serial: 'id' } as const
+
 const APPLICATION_PARAMS = {
   name: 'text',
   type: 'text',
@@ -66,13 +77,13 @@ const APPLICATION_PARAMS = {
 } as const
 
 const TABLE = {
-  install: insert('installation', {
+  install: insert('installed', 'installation', {
     one: 'integer',
     root_key_id: 'text',
     root_key_check: 'bytes',
   }),
 
-  insertTenant: insert('tenants', {
+  insertTenant: insert('tenant-taken', 'tenants', {
     id: 'id',
     name: 'text',
     plan: 'text',
@@ -83,7 +94,7 @@ const TABLE = {
     modified_at: 'integer',
   }),
 
-  insertTenantKey: insert('tenant_keys', {
+  insertTenantKey: insert(null, 'tenant_keys', {
     tenant: 'id',
     purpose: 'text',
     version: 'integer',
@@ -92,7 +103,8 @@ const TABLE = {
   }),
 
   insertApplication: {
-    ...insert('applications', { tenant: 'id', id: 'id', ...APPLICATION_PARAMS }, ''),
+    sql: insertInto('applications', { tenant: 'id', id: 'id', ...APPLICATION_PARAMS }),
+    params: ['id', 'id', ...Object.values(APPLICATION_PARAMS)],
     refuses: 'never',
   },
 
@@ -104,12 +116,14 @@ const TABLE = {
       WHERE tenant = ?1 AND id = ?2`,
     params: ['id', 'id', ...Object.values(APPLICATION_PARAMS)],
     refuses: 'if-nothing-changed',
+    conflict: 'absent',
   },
 
   deleteApplication: {
     sql: 'DELETE FROM applications WHERE tenant = ? AND id = ?',
     params: ['id', 'id'],
     refuses: 'if-nothing-changed',
+    conflict: 'absent',
   },
 
   insertApplicationKey: {
@@ -119,24 +133,20 @@ const TABLE = {
       WHERE EXISTS (SELECT 1 FROM applications WHERE tenant = ?1 AND id = ?2)`,
     params: ['id', 'id', 'id', 'bytes', 'text', 'integer', 'id', 'integer'],
     refuses: 'if-nothing-changed',
+    conflict: 'absent',
   },
 
   deleteApplicationKey: {
     sql: 'DELETE FROM application_keys WHERE tenant = ? AND application = ? AND id = ?',
     params: ['id', 'id', 'id'],
     refuses: 'if-nothing-changed',
+    conflict: 'absent',
   },
 
-  insertProxy: insertDefinition('proxies', ['hash']),
-  updateProxy: updateDefinition('proxies'),
-  deleteProxy: deleteDefinition('proxies'),
-
-  insertReactor: insertDefinition('reactors'),
-  updateReactor: updateDefinition('reactors'),
-  deleteReactor: deleteDefinition('reactors'),
+  ...entityStatements(),
 
   insertToken: {
-    ...insert('tokens', { tenant: 'id', serial: 'id', ...TOKEN_PARAMS }),
+    ...insert('token-id-taken', 'tokens', { tenant: 'id', serial: 'id', ...TOKEN_PARAMS }),
     plain: true,
     varyingColumns: columnsOf(
       { tenant: 'id', serial: 'id', ...TOKEN_PARAMS },
@@ -149,7 +159,12 @@ const TABLE = {
     ),
   },
 
-  insertNamedToken: insert('tokens', { tenant: 'id', serial: 'id', name: 'id', ...TOKEN_PARAMS }),
+  insertNamedToken: insert('token-id-taken', 'tokens', {
+    tenant: 'id',
+    serial: 'id',
+    name: 'id',
+    ...TOKEN_PARAMS,
+  }),
 
   /** Inserts into the own staging batch of the transaction given last. The name is null if it equals the internal id. */
   insertEnlistedToken: insertEnlisted({
@@ -161,7 +176,8 @@ const TABLE = {
   }),
 
   insertTokenIndex: {
-    ...insert('token_indexes', { tenant: 'id', hash: 'bytes', serial: 'id' }),
+    sql: `${insertInto('token_indexes', TOKEN_INDEX)} ON CONFLICT DO NOTHING`,
+    params: Object.values(TOKEN_INDEX),
     refuses: 'never',
     plain: true,
   },
@@ -171,12 +187,14 @@ const TABLE = {
     sql: 'SELECT 1 FROM tokens WHERE tenant = ? AND serial = ?',
     params: ['id', 'id'],
     refuses: 'if-found',
+    conflict: 'token-id-taken',
   },
 
   refuseUuidName: {
     sql: "SELECT 1 FROM tokens WHERE typeof(name) = 'blob' AND tenant = ? AND name = ?",
     params: ['id', 'id'],
     refuses: 'if-found',
+    conflict: 'token-id-taken',
   },
 
   /**
@@ -190,12 +208,14 @@ const TABLE = {
           WHERE units.id = tokens.unit AND holder IS NOT NULL))`,
     params: ['id', 'text', 'text', 'integer'],
     refuses: 'if-found',
+    conflict: 'fingerprint-taken',
   },
 
   openStagingBatch: {
     sql: 'INSERT INTO units (id, tenant, first_serial, last_serial) VALUES (?, ?, ?, ?)',
     params: ['integer', 'id', 'id', 'id'],
     refuses: 'if-nothing-changed',
+    conflict: null,
     plain: true,
   },
 
@@ -203,6 +223,7 @@ const TABLE = {
     sql: 'DELETE FROM units WHERE id = ?',
     params: ['integer'],
     refuses: 'if-nothing-changed',
+    conflict: null,
     plain: true,
   },
 
@@ -229,6 +250,7 @@ const TABLE = {
       WHERE expires_at <= ?6`,
     params: ['id', 'id', 'integer', 'bytes', 'integer', 'integer'],
     refuses: 'if-nothing-changed',
+    conflict: 'answer-taken',
     plain: true,
   },
 
@@ -255,6 +277,7 @@ const TABLE = {
     sql: 'SELECT 1 FROM tenants WHERE name = ?',
     params: ['text'],
     refuses: 'if-found',
+    conflict: 'tenant-taken',
   },
 
   updateTenant: {
@@ -262,6 +285,7 @@ const TABLE = {
       WHERE id = ?1`,
     params: ['id', 'text', 'text', 'id', 'integer'],
     refuses: 'if-nothing-changed',
+    conflict: 'absent',
   },
 
   deleteTenantKeys: {
@@ -274,9 +298,10 @@ const TABLE = {
     sql: 'DELETE FROM tenants WHERE id = ?',
     params: ['id'],
     refuses: 'if-nothing-changed',
+    conflict: 'absent',
   },
 
-  noteDeletedTenant: insert('deleted_tenants', { id: 'id', deleted_at: 'integer' }),
+  noteDeletedTenant: insert(null, 'deleted_tenants', { id: 'id', deleted_at: 'integer' }),
 
   ...clearing(),
 
@@ -296,6 +321,7 @@ const TABLE = {
       )`,
     params: ['id', 'id', 'id', 'id', 'bytes', 'bytes', 'integer', 'integer', 'bytes'],
     refuses: 'if-nothing-changed',
+    conflict: 'absent',
   },
 
   authorizeSession: {
@@ -305,6 +331,7 @@ const TABLE = {
       WHERE tenant = ?1 AND id = ?2 AND authorized_by IS NULL AND expires_at > ?8`,
     params: ['id', 'id', 'text', 'text', 'id', 'id', 'integer', 'integer', 'bytes'],
     refuses: 'if-nothing-changed',
+    conflict: 'absent',
   },
 
   proveSession: {
@@ -325,6 +352,7 @@ const TABLE = {
     sql: 'UPDATE pulse SET beats = beats + 1',
     params: [],
     refuses: 'if-nothing-changed',
+    conflict: null,
     plain: true,
   },
 
@@ -366,16 +394,21 @@ export const INSERTS_TOKEN: ReadonlySet<number> = new Set([
 ])
 
 function insert(
+  conflict: Conflict['kind'] | null,
   table: string,
   params: Readonly<Record<string, Param>>,
-  otherwise = 'ON CONFLICT DO NOTHING',
 ): Statement {
-  const columns = Object.keys(params)
   return {
-    sql: `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${rowOf(columns.length)} ${otherwise}`,
+    sql: `${insertInto(table, params)} ON CONFLICT DO NOTHING`,
     params: Object.values(params),
     refuses: 'if-nothing-changed',
+    conflict,
   }
+}
+
+function insertInto(table: string, params: Readonly<Record<string, Param>>): string {
+  const columns = Object.keys(params)
+  return `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${rowOf(columns.length)}`
 }
 
 /** The last parameter is a transaction id, which determines the staging batch. */
@@ -387,6 +420,7 @@ function insertEnlisted(params: Readonly<Record<string, Param>>): Statement {
     sql: `INSERT INTO tokens (${columns.join(', ')}) VALUES (${values.join(', ')}) ON CONFLICT DO NOTHING`,
     params: Object.values(params),
     refuses: 'if-nothing-changed',
+    conflict: 'token-id-taken',
   }
 }
 
