@@ -1,8 +1,9 @@
 /**
  * `npm run bench`: what the service costs, as ratios between things measured side by side in one run.
  *
- * `--rounds N` (5 by default), `--only cards|arrays|audit|sync|fairness|search|transactions|proxy|closing|code|storm|postgres|memory`,
- * `--tokens N` in the vault for search and memory (1,000,000 by default). Exits with 1 when a gate is missed. Machines differ and are shared; ratios within a run are what may be compared.
+ * `--rounds N` (5 by default), `--only cards|arrays|audit|sync|fairness|quiet|search|transactions|proxy|closing|code|storm|postgres|memory`,
+ * `--tokens N` in the vault for search and memory (1,000,000 by default), `--against DIR` another checkout that is measured in turn,
+ * and `--ms N` for how long in each situation, both for quiet. Exits with 1 when a gate is missed. Machines differ and are shared; ratios within a run are what may be compared.
  */
 import { parseArgs } from 'node:util'
 import { measureClosing } from './closing.ts'
@@ -21,6 +22,7 @@ import {
   SERVER_CORE,
   type Measured,
 } from './rows.ts'
+import { BESIDE, measureQuietCaller, renderQuiet, SITUATIONS } from './quiet-caller.ts'
 import { measureRunningCode } from './running-code.ts'
 import { measureSearching } from './search.ts'
 import { measureStorm } from './storm.ts'
@@ -33,6 +35,8 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '5' },
     only: { type: 'string' },
     tokens: { type: 'string', default: '1000000' },
+    against: { type: 'string' },
+    ms: { type: 'string', default: '5000' },
   },
 })
 const rounds = Number(values.rounds)
@@ -47,6 +51,7 @@ if (wanted('arrays')) await off(SERVER_CORE, arrays)
 if (wanted('audit')) await off(SERVER_CORE, audit)
 if (wanted('sync')) await off(SERVER_CORE, sync)
 if (wanted('fairness')) await fairness()
+if (wanted('quiet')) await quiet()
 if (wanted('search')) await off(SERVER_CORE, search)
 if (wanted('transactions')) await transactions()
 if (wanted('proxy')) await off(SERVER_CORE, proxy)
@@ -158,6 +163,17 @@ async function fairness(): Promise<void> {
       `(${bulkPerSecond.toFixed(1)} of them a second)\n`,
   )
   goals.push(atMost('card p99 beside bulk over alone', besideP99Us / quietP99Us, 'x', 3, null))
+}
+
+/** One card every 20 ms, alone and beside strangers. The p99 alone is of the same round. */
+async function quiet(): Promise<void> {
+  const figures = await measureQuietCaller(rounds, values.against, Number(values.ms))
+  print(`\n${renderQuiet(figures)}\n`)
+  // The last ones are of this checkout.
+  for (const it of figures.slice(-SITUATIONS.length)) {
+    if (it.situation === 'alone') continue
+    goals.push(atMost(`card p99 ${BESIDE[it.situation]}`, it.overAlone, 'x', 3, null))
+  }
 }
 
 async function search(): Promise<void> {

@@ -64,6 +64,25 @@ describe('readConfig()', () => {
     }
   })
 
+  test('reads the destinations that are exempt for one tenant, whose id may be in any case', () => {
+    const [one, other] = [
+      '019ca945-0a00-4a01-87a1-c9505f5b7d8d',
+      '019ca945-0a00-4a01-87a1-c9505f5b7d8e',
+    ]
+    const read = (text: string) => {
+      const { egressAllowByTenant } = readConfig({}, { SYMBOLON_EGRESS_ALLOW_BY_TENANT: text })
+      return [...egressAllowByTenant].map(([id, it]) => [id, ...it.map(({ text }) => text)])
+    }
+    assert.deepEqual(read(''), [])
+    const text = `${one}=10.1.0.0/16, ${other} = *.b.example:8443 ,${one.toUpperCase()}=[::1]:9001,`
+    assert.deepEqual(read(text), [
+      [one, '10.1.0.0/16', '[::1]:9001'],
+      [other, '*.b.example:8443'],
+    ])
+    const flag = readConfig({ 'egress-allow-by-tenant': `${one}=a.example` }, {})
+    assert.deepEqual([...flag.egressAllowByTenant.keys()], [one])
+  })
+
   test('ignores a service link in a setting: the default or the flag applies', () => {
     const config = readConfig({}, SERVICE_LINKS)
     assert.deepEqual([config.port, config.metricsPort], [4400, null])

@@ -12,6 +12,7 @@ import { nearestOf } from './base/edit-distance.ts'
 import { GUARDED_HEADERS } from './base/guarded-headers.ts'
 import { parseIpBlock, type IpBlock } from './base/ip-address.ts'
 import { isServiceLink } from './base/service-link.ts'
+import { flawOfTenantDestination, parseTenantDestination } from './base/tenant-destination.ts'
 import { listOf, oneOf, onOrOff, parseOrigin, wholeFrom } from './base/setting-values.ts'
 import {
   CALLBACK_PAUSE_MS,
@@ -40,6 +41,8 @@ export interface Config {
   readonly corsOrigins: '*' | readonly string[]
   readonly logLevel: LogLevel
   readonly egressAllow: readonly Destination[]
+  /** By tenant id. */
+  readonly egressAllowByTenant: ReadonlyMap<string, readonly Destination[]>
   readonly extraCaFile: string | null
   readonly tokenizeTokensMax: number
   readonly tokenPrivacy: boolean
@@ -75,6 +78,8 @@ export interface Setting<Value> {
   readonly bare?: true
   /** Returns the items that made a list unacceptable. */
   readonly flaws?: (text: string) => readonly string[]
+  /** Returns what is wrong with such an item, as a clause; empty if `accepts` says it. */
+  readonly flawOf?: (item: string) => string
 }
 
 export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> } = {
@@ -194,12 +199,39 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     accepts:
       'a comma-separated list of addresses, CIDRs and host names, each with an optional port, such as 127.0.0.1:9001, 10.0.0.0/8 and *.internal.example',
     about:
-      'Destinations exempt from the ban on private addresses (SSRF), for example `127.0.0.1:9001,*.internal.example`. A name covers every address it resolves to. Only these may also use plain `http`, or be an IP address instead of a name. See [egress.md](egress.md).',
+      'Destinations exempt from the ban on private addresses (SSRF), for every tenant, for example `127.0.0.1:9001,*.internal.example`. A name covers every address it resolves to. Only these may also use plain `http`, or be an IP address instead of a name. See [egress.md](egress.md).',
     parse: (text) => {
       const entries = listOf(text).map(parseDestination)
       return entries.every((it) => it !== null) ? entries : undefined
     },
     flaws: (text) => listOf(text).filter((it) => parseDestination(it) === null),
+    flawOf: (item) =>
+      parseTenantDestination(item) === null
+        ? ''
+        : 'which belongs in SYMBOLON_EGRESS_ALLOW_BY_TENANT',
+  },
+  egressAllowByTenant: {
+    variable: 'SYMBOLON_EGRESS_ALLOW_BY_TENANT',
+    default: '',
+    accepts:
+      'a comma-separated list of TENANT_ID=DESTINATION, with the tenant before each destination, such as 019ca945-0a00-4a01-87a1-c9505f5b7d8d=10.1.0.0/16',
+    about:
+      'Destinations exempt for one tenant only, in addition to those of `SYMBOLON_EGRESS_ALLOW`, each written as there and after the id of the tenant. For every other tenant they stay refused. See [egress.md](egress.md).',
+    parse: (text) => {
+      const byTenant = new Map<string, Destination[]>()
+      const items = listOf(text)
+      // Separators alone are no list: the operator meant something.
+      if (items.length === 0 && text !== '') return undefined
+      for (const item of items) {
+        const entry = parseTenantDestination(item)
+        if (entry === null) return undefined
+        const { tenantId, destination } = entry
+        byTenant.set(tenantId, [...(byTenant.get(tenantId) ?? []), destination])
+      }
+      return byTenant
+    },
+    flaws: (text) => listOf(text).filter((it) => parseTenantDestination(it) === null),
+    flawOf: flawOfTenantDestination,
   },
   extraCaFile: {
     variable: 'SYMBOLON_EXTRA_CA_FILE',
@@ -374,7 +406,7 @@ export function readConfig(flags: Flags = {}, environment: Environment = process
     const value = refused ? undefined : setting.parse(text.trim())
     if (value === undefined) {
       const source = fromFlag === undefined ? setting.variable : `--${flag}`
-      const flaws = setting.flaws?.(text.trim()).map((it) => `'${it}'`) ?? []
+      const flaws = setting.flaws?.(text.trim()).map((it) => describeFlaw(setting, it)) ?? []
       const which = flaws.length === 0 ? '' : ` (see ${flaws.join(', ')})`
       const shown = setting.secret === true ? 'not shown here' : `'${text}'`
       throw new ConfigError(`${source} is ${shown}${which}, but must be ${setting.accepts}.`)
@@ -382,6 +414,11 @@ export function readConfig(flags: Flags = {}, environment: Environment = process
     config[name] = value
   }
   return config as unknown as Config
+}
+
+function describeFlaw({ flawOf }: Pick<Setting<unknown>, 'flawOf'>, item: string): string {
+  const flaw = flawOf?.(item) ?? ''
+  return flaw === '' ? `'${item}'` : `'${item}', ${flaw}`
 }
 
 /** Returns the variables with our prefix that are neither settings nor service links: most likely misspelled. */

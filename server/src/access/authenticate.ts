@@ -9,7 +9,7 @@ import type { KeyHolder, SessionHolder, StoredApplication, StoredSession } from 
 import { withCommit } from '../ports/with-commit.ts'
 import type { World } from '../ports/world.ts'
 import { apiKeyLooksRight, hashApiKey, isSessionKey } from './api-key.ts'
-import { commonDestinations, narrowedTo } from './destinations.ts'
+import { allowedDestinations, narrowedTo } from './destinations.ts'
 import { isAsWritten } from './sessions/is-as-written.ts'
 import { EphemeralKeys, type EphemeralKeySubject } from './ephemeral-keys.ts'
 
@@ -185,7 +185,7 @@ function principalOf({ tenant, application, keyId }: KeyHolder): Principal {
     keys: [{ applicationId: application.id, keyId }],
     ...rightsOf(application),
     within: null,
-    destinations: application.destinations,
+    destinations: allowedDestinations(tenant, [application]),
   }
 }
 
@@ -209,7 +209,10 @@ function principalOfSession({
     rules: rules.toSorted((a, b) => a.priority - b.priority),
     within: authorizer === null ? NO_RIGHTS : rightsOf(authorizer),
     grantorId: authorizer?.id,
-    destinations: commonDestinations(application.destinations, authorizer?.destinations ?? null),
+    destinations: allowedDestinations(
+      tenant,
+      authorizer === null ? [application] : [application, authorizer],
+    ),
   }
 }
 

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { destinationLists, passes, targets } from '../../test/kit/destination-model.ts'
 import * as fc from '../../test/kit/fast-check.ts'
-import { commonDestinations, writtenDestination } from './destinations.ts'
+import { DESTINATIONS_MAX } from '../base/limits.ts'
+import { commonDestinations, isListed, writtenDestination } from './destinations.ts'
 
 describe('writtenDestination()', () => {
   const good: [text: string, form: string][] = [
@@ -70,27 +72,42 @@ describe('writtenDestination()', () => {
 })
 
 describe('commonDestinations()', () => {
-  const label = fc.constantFrom('a', 'b', 'aa')
-  const name = fc.array(label, { minLength: 1, maxLength: 3 }).map((it) => it.join('.'))
-  const port = fc.constantFrom('', ':1', ':443')
-  const entry = fc.tuple(fc.constantFrom('', '*.'), name, port).map((it) => it.join(''))
-  const list = fc.option(fc.array(entry, { maxLength: 4 }))
-  const target = fc.tuple(name, fc.constantFrom(1, 2, 443))
-
-  test('lets pass exactly what both let pass', () => {
+  test('lets pass exactly what all lists let pass', () => {
     let passed = 0
+    const lists = fc.array(destinationLists, { minLength: 2, maxLength: 4 })
     fc.assert(
-      fc.property(list, list, fc.array(target, { minLength: 8 }), (some, others, targets) => {
-        const common = commonDestinations(some, others)
-        for (const it of targets) {
-          const both = passes(some, ...it) && passes(others, ...it)
-          assert.equal(passes(common, ...it), both, it.join(':'))
-          if (both) passed++
+      fc.property(lists, fc.array(targets, { minLength: 8 }), (all, asked) => {
+        const common = all.reduce(commonDestinations)
+        for (const it of asked) {
+          const allowed = passes(all, it)
+          assert.equal(passes([common], it), allowed, it.join(':'))
+          assert.equal(isListed(new URL(`https://${it.join(':')}/`), common), allowed)
+          if (allowed) passed++
         }
       }),
       { numRuns: 3_000 },
     )
     assert.ok(passed > 500, `only ${passed} were let pass`)
+  })
+
+  test('names a destination once, and nothing that another entry covers', () => {
+    const star = ['*.a.example', 'a.example']
+    assert.deepEqual(commonDestinations(star, ['*.example', 'b.a.example:443']), star)
+    assert.deepEqual(commonDestinations(['*.example:1', '*.example:2'], ['*.example']), [
+      '*.example:1',
+      '*.example:2',
+    ])
+  })
+
+  test('of long lists may be a hundred times longer, and is intersected again', () => {
+    const hosts = names(DESTINATIONS_MAX, (n) => `h${n}.example.com`)
+    const ports = names(DESTINATIONS_MAX, (n) => `*.example.com:${n + 1}`)
+    const common = commonDestinations(hosts, ports)
+    assert.equal(common?.length, DESTINATIONS_MAX ** 2)
+    // Comparing every pair would take minutes.
+    for (let n = 0; n < 3; n++) {
+      assert.equal(commonDestinations(common, common.toReversed())?.length, common.length)
+    }
   })
 
   test('of nothing and anything is nothing, of everything and a list the list', () => {
@@ -101,15 +118,6 @@ describe('commonDestinations()', () => {
   })
 })
 
-/** The rule written differently: by the labels of a name, from the end. */
-function passes(list: readonly string[] | null, name: string, port: number): boolean {
-  if (list === null) return true
-  return list.some((it) => {
-    const [host, listed] = it.split(':') as [string, string?]
-    if (listed !== undefined && Number(listed) !== port) return false
-    const [wanted, actual] = [host.split('.').toReversed(), name.split('.').toReversed()]
-    if (wanted.at(-1) !== '*') return wanted.join() === actual.join()
-    const below = wanted.slice(0, -1)
-    return actual.length > below.length && below.every((label, at) => label === actual[at])
-  })
+function names(count: number, nameOf: (n: number) => string): string[] {
+  return Array.from({ length: count }, (_, n) => nameOf(n))
 }

@@ -1,10 +1,11 @@
 /**
  * Lists of allowed destinations: hosts by name, or all names below one.
  *
- * Source: interface.md, Applications. The egress gateway, `ports/egress.ts`, enforces a list.
+ * Source: interface.md, Applications and Tenants. The egress gateway, `ports/egress.ts`, enforces a list.
  */
 import type { InProcessCaller, Principal } from '../base/access.ts'
 import { parseDestination } from '../base/destination.ts'
+import type { StoredApplication } from '../ports/stored.ts'
 
 /** The form of a destination, for a message, after "must be". */
 export const DESTINATION_FORM =
@@ -25,15 +26,78 @@ export function writtenDestination(text: string): string | null {
   return parseDestination(written) === null ? null : written
 }
 
-/** Returns the intersection of two lists; null stands for a list of everything. */
+/**
+ * Returns the destinations that a tenant and all of `applications` allow, whose data or rights are used: whatever is sent for them
+ * is held to this list. An application that is gone, null, allows none.
+ */
+export function allowedDestinations(
+  { settings }: Pick<Principal, 'settings'>,
+  applications: readonly (Pick<StoredApplication, 'destinations'> | null)[],
+): readonly string[] | null {
+  return applications
+    .map((it) => (it === null ? [] : it.destinations))
+    .reduce(commonDestinations, settings.destinations)
+}
+
+/**
+ * Returns the intersection of two lists; null stands for a list of everything.
+ *
+ * Compares host by host instead of every pair: an intersection may be a hundred times longer than a list, and is intersected again.
+ */
 export function commonDestinations(
   some: readonly string[] | null,
   others: readonly string[] | null,
 ): readonly string[] | null {
   if (some === null) return others
   if (others === null) return some
-  const common = some.flatMap((a) => others.flatMap((b) => narrower(a, b) ?? []))
-  return [...new Set(common)]
+  const [ours, theirs] = [portsByHost(some), portsByHost(others)]
+  const common = new Map<string, ReadonlySet<string>>()
+  for (const host of new Set([...ours.keys(), ...theirs.keys()])) {
+    const ports = commonPorts(portsOf(host, ours), portsOf(host, theirs))
+    if (ports.size > 0) common.set(host, ports)
+  }
+  return [...common].flatMap(([host, ports]) => {
+    // A port that is common to all names above is not repeated for each of them.
+    const above = hostsAbove(host).flatMap((it) => common.get(it) ?? [])
+    const isRepeated = (port: string): boolean => above.some((it) => it.has('') || it.has(port))
+    return [...ports].filter((it) => !isRepeated(it)).map((it) => host + it)
+  })
+}
+
+type Ports = ReadonlySet<string>
+
+/** Returns the ports of each host of a list, as split() has them. */
+function portsByHost(list: readonly string[]): Map<string, Set<string>> {
+  const byHost = new Map<string, Set<string>>()
+  for (const { host, port } of list.map(split)) {
+    const ports = byHost.get(host)
+    if (ports === undefined) byHost.set(host, new Set([port]))
+    else ports.add(port)
+  }
+  return byHost
+}
+
+/** Returns the ports that a list has for all of `host`: its own, and those of every star above it. */
+function portsOf(host: string, byHost: ReadonlyMap<string, Ports>): Ports {
+  const sets = [host, ...hostsAbove(host)].flatMap((it) => byHost.get(it) ?? [])
+  return sets.length === 1 ? sets[0]! : new Set(sets.flatMap((it) => [...it]))
+}
+
+function commonPorts(some: Ports, others: Ports): Ports {
+  if (some.has('')) return others.has('') ? EVERY_PORT : others
+  return others.has('') ? some : some.intersection(others)
+}
+
+const EVERY_PORT: Ports = new Set([''])
+
+/** Returns the stars that cover `host`, a name or a star itself. */
+function hostsAbove(host: string): string[] {
+  const above: string[] = []
+  const name = host.startsWith('*.') ? host.slice(2) : host
+  for (let dot = name.indexOf('.'); dot >= 0; dot = name.indexOf('.', dot + 1)) {
+    above.push(`*${name.slice(dot)}`)
+  }
+  return above
 }
 
 /**

@@ -19,7 +19,7 @@ const RULES: Readonly<Record<EgressRule, string>> = {
   literal: 'Its host must be a name and not an address, unless the operator allows it.',
   port: 'Its port is not one that anything is sent to.',
   address: 'Its host leads to an address that is not public, and that the operator does not allow.',
-  unlisted: 'It is not among the destinations of the application.',
+  unlisted: 'It is not among the destinations that the application and the tenant both allow.',
 }
 
 const FAULTS: Readonly<Record<EgressFault, RefusalCode>> = {

@@ -111,7 +111,7 @@ const destinationName = text({ max: DESTINATION_CHARS_MAX }).meta({
   examples: ['api.example.com'],
 })
 
-const destinations = z.array(destinationName).max(DESTINATIONS_MAX)
+export const destinations = z.array(destinationName).max(DESTINATIONS_MAX)
 
 /** In every form of a token's expiry: parseExpiry() reads it. */
 export const expiry = z
@@ -163,8 +163,7 @@ export const applicationSchema = z
     type: applicationType,
     permissions: z.array(permissionName),
     rules: z.array(ruleSchema),
-    destinations: z
-      .array(destinationName)
+    destinations: destinations
       .optional()
       .meta({ description: 'The only hosts that proxies may send to for it; absent for any.' }),
     created_by: z.string(),
@@ -215,7 +214,7 @@ export const listPermissionsQuery = z.object({ application_type: applicationType
 export function parseCreateApplication(body: Json | undefined, now: number): ApplicationDraft {
   const { name, type, ...rest } = parseBody(createApplicationBody, body)
   const { grants, errors } = parseGrants(rest, type)
-  const destinations = writtenDestinations(rest.destinations ?? null, type, errors)
+  const destinations = destinationsOf(rest.destinations ?? null, type, errors)
   const expiresAt = rest.expires_at === undefined ? null : parseExpiry(rest.expires_at)!.at
   if (expiresAt !== null && !(expiresAt > now)) errors['expires_at'] = ['Must be in the future.']
   refuseIfAny(errors)
@@ -234,9 +233,8 @@ export function parseUpdateApplication(
 ): ApplicationChange {
   const { name, ...rest } = parseBody(updateApplicationBody, body)
   const { grants, errors } = parseGrants(rest, type)
-  const lifted = isJsonObject(body) && body['destinations'] === null
-  const asked = lifted ? null : (rest.destinations ?? current)
-  const destinations = writtenDestinations(asked, type, errors)
+  const asked = askedDestinations(body, rest)
+  const destinations = destinationsOf(asked === undefined ? current : asked, type, errors)
   // Ignoring it would let the caller believe that the type was changed.
   if (rest.type !== undefined && rest.type !== type)
     errors['type'] = ['The type cannot be changed.']
@@ -244,15 +242,32 @@ export function parseUpdateApplication(
   return { name, ...grants, destinations }
 }
 
-function writtenDestinations(
+function destinationsOf(
   names: readonly string[] | null,
   type: ApplicationType,
   errors: Record<string, string[]>,
 ): readonly string[] | null {
-  if (names === null) return null
-  if (type === 'management') {
+  if (names !== null && type === 'management') {
     errors['destinations'] = ['A management application has none: nothing is sent for it.']
   }
+  return writtenDestinations(names, errors)
+}
+
+/** Returns the list in the body of an update; null if it lifts the limit, undefined if the list stays as it is. */
+export function askedDestinations(
+  body: Json | undefined,
+  parsed: { readonly destinations?: readonly string[] | undefined },
+): readonly string[] | null | undefined {
+  // To the parser, null is the same as absent.
+  return isJsonObject(body) && body['destinations'] === null ? null : parsed.destinations
+}
+
+/** Returns the list with each destination in its canonical form, and once. Adds to `errors` for each that is invalid. */
+export function writtenDestinations(
+  names: readonly string[] | null,
+  errors: Record<string, string[]>,
+): readonly string[] | null {
+  if (names === null) return null
   const parsed = names.map((name, index) => {
     const destination = writtenDestination(name)
     if (destination === null) errors[`destinations[${index}]`] = [`Must be ${DESTINATION_FORM}.`]

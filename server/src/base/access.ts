@@ -110,13 +110,19 @@ export interface Principal extends Rights {
   readonly within: Rights | null
   /**
    * The only hosts that something may be sent to for it, each by its name or as `*.` and a suffix, perhaps with a port; null for
-   * any. For a session, the hosts that both the application that opened it and the one that authorized it may send to.
+   * any. They are those that the tenant and its application both allow; for a session, the application that opened it and the one
+   * that authorized it.
    */
   readonly destinations: readonly string[] | null
   /** For a session, the application that granted its rights. */
   readonly grantorId?: string | undefined
   /** Whether the key is ephemeral, issued to code that acts for the application: nothing the code does may prolong it. */
   readonly ephemeral?: true | undefined
+}
+
+/** Whether strangers may have its key: it is public, or of a session that no private application has authorized. */
+export function isStranger({ type, grantorId }: Pick<Principal, 'type' | 'grantorId'>): boolean {
+  return type === 'public' || (type === 'session' && grantorId === undefined)
 }
 
 /** Code, run by the service itself, that calls the service, and the destinations it may send to. */
@@ -135,6 +141,8 @@ export interface TenantSettings {
   readonly deduplicateUnreadable: boolean
   /** How large the bodies of public applications may be. */
   readonly publicBodyBytesMax: number
+  /** The only hosts that something may be sent to for its applications, as those of a principal; each application may allow less. */
+  readonly destinations: readonly string[] | null
 }
 
 /** Of a new tenant; a setting that is newer than a stored tenant has this value for it. */
@@ -144,6 +152,7 @@ export const DEFAULT_TENANT_SETTINGS: TenantSettings = {
   deduplicatePublic: false,
   deduplicateUnreadable: true,
   publicBodyBytesMax: PUBLIC_BODY_BYTES_MAX,
+  destinations: null,
 }
 
 /** The result of one authorization check, kept for the audit log. It names containers and rules, never data. */

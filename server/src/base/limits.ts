@@ -87,6 +87,9 @@ export const READ_CHUNKS_PER_TICK = 1_000
 /** Requests that resume in one tick of the event loop, some milliseconds. Ours: larger batches are no faster. */
 export const TICK_BATCH_MAX = 128
 
+/** Requests of one connection whose responses have not left; those after them are not read. Ours: decision 0089. */
+export const PIPELINED_REQUESTS_MAX = 16
+
 /** Time an idle connection is kept for the next request. Ours. */
 export const KEEP_ALIVE_TIMEOUT_MS = 65_000
 
@@ -191,7 +194,7 @@ export const TENANT_KEYS_CACHED_MAX = 1_000
 /** Access rules of one application. Ours. */
 export const RULES_MAX = 100
 
-/** Destinations of one application; and the length of one: a host name, perhaps with a star before it and a port. Ours. */
+/** Destinations of one application, or of a tenant; and the length of one: a host name, perhaps with a star before it and a port. Ours. */
 export const DESTINATIONS_MAX = 100
 export const DESTINATION_CHARS_MAX = 300
 
@@ -514,8 +517,12 @@ export const REACTOR_STDERR_BYTES_MAX = 64 * KiB
 export const REACTOR_UNREAD_BYTES_MAX = 4 * MiB
 export const REACTOR_STALL_MS_MAX = 10_000
 
-/** Messages of one process that are handled in a second, on average; it is read more slowly if it sends more. Ours. */
+/**
+ * Messages of one process that are handled in a second, on average; it is read more slowly if it sends more. And for how many of them
+ * a request for a connection counts, which costs so much more: 400 a second. Ours.
+ */
 export const REACTOR_FRAMES_PER_S = 20_000
+export const REACTOR_FRAMES_OF_OPEN = 50
 
 /** JavaScript objects of one reactor, in MiB. Ours. */
 export const REACTOR_HEAP_MIB = 192

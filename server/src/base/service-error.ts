@@ -109,7 +109,7 @@ export const REFUSALS = {
   public_body_too_large: {
     status: 413,
     detail:
-      'The body is larger than this tenant allows with a public key: split it, use a session or a private key, or raise the setting `public_body_bytes_max`.',
+      'The body is larger than this tenant allows with a public key: split it, use an authorized session or a private key, or raise the setting `public_body_bytes_max`.',
   },
   content_type_unsupported: {
     status: 415,

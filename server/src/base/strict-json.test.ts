@@ -46,6 +46,25 @@ describe('parseStrictJson()', () => {
     )
   })
 
+  test('counts levels outside of strings only, whatever is quoted and escaped in them', () => {
+    const quoted = fc.array(fc.constantFrom('"', '\\\\', '\n', 'x'.repeat(40), 'é'), {
+      maxLength: 12,
+    })
+    const brackets = '['.repeat(JSON_DEPTH_MAX + 1)
+    fc.assert(
+      fc.property(quoted, quoted, (before, after) => {
+        const it = before.join('') + brackets + after.join('')
+        assert.deepEqual(parseStrictJson(Buffer.from(JSON.stringify([it, it]))), [it, it])
+        const tooDeep = `[${JSON.stringify(it)},${brackets}`
+        assert.throws(
+          () => parseStrictJson(Buffer.from(tooDeep)),
+          ({ errors }: { errors?: { error: string[] } }) =>
+            errors!.error[0]!.includes('nested deeper'),
+        )
+      }),
+    )
+  })
+
   test('says what is wrong and where, and what bytes are that are not text', () => {
     const gzip = Buffer.from([0x1f, 0x8b, 8, 0])
     for (const [bytes, message] of [

@@ -69,12 +69,12 @@ interface Form {
   readonly items: number
 }
 
-function formOf(bytes: Uint8Array, depthMax: number): Form {
+function formOf(bytes: Buffer, depthMax: number): Form {
   let [depth, deepest, members, opened, commas] = [0, 0, 0, 0, 0]
   for (let at = 0; at < bytes.length && deepest <= depthMax; at++) {
     const byte = bytes[at]!
     if (byte === QUOTE) {
-      for (at++; at < bytes.length && bytes[at] !== QUOTE; at++) if (bytes[at] === BACKSLASH) at++
+      at = closingQuote(bytes, at + 1)
     } else if (byte === COMMA) commas++
     else if (byte === COLON) members++
     else if (byte === 0x5b || byte === 0x7b) {
@@ -85,6 +85,25 @@ function formOf(bytes: Uint8Array, depthMax: number): Form {
   return { depth: deepest, parts: members + opened, items: commas + opened }
 }
 
+/** Returns where the string ends that begins at `at`: at its quote, or at the end of the bytes if it has none. */
+function closingQuote(bytes: Buffer, from: number): number {
+  let at = from
+  for (const soon = Math.min(bytes.length, at + SHORT_STRING); at < soon; at++) {
+    if (bytes[at] === QUOTE) return at
+    if (bytes[at] === BACKSLASH) at++
+  }
+  // A search in native code: begun for every string, it would cost more than it saves.
+  for (;;) {
+    const end = bytes.indexOf(QUOTE, at)
+    if (end < 0) return bytes.length
+    let escapes = 0
+    while (end - escapes > at && bytes[end - escapes - 1] === BACKSLASH) escapes++
+    if (escapes % 2 === 0) return end
+    at = end + 1
+  }
+}
+
+const SHORT_STRING = 64
 const QUOTE = 0x22
 const COLON = 0x3a
 const COMMA = 0x2c

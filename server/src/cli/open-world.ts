@@ -75,7 +75,11 @@ export async function openWorld(
   const log = meters?.log(lines) ?? lines
   const random = new SystemRandom()
   const authorities = readAuthorities(config.extraCaFile)
-  const gateway = new UndiciEgress({ allow: config.egressAllow, extraAuthorities: authorities })
+  const gateway = new UndiciEgress({
+    allow: config.egressAllow,
+    allowByTenant: config.egressAllowByTenant,
+    extraAuthorities: authorities,
+  })
   const egress = meters?.egress(gateway) ?? gateway
   const create = existing !== true && !config.noCreate
   const options = { onFault, deadlineFactor: databaseDeadlineFactor, create }

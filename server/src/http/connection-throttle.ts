@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { ReadThrottle } from '../base/read-throttle.ts'
 import type { Clock } from '../ports/clock.ts'
 import { gatherChunks } from './gather-chunks.ts'
+import { holdReading, releaseReading } from './read-hold.ts'
 
 /**
  * Read throttling: keeps any one connection from taking more than its share of the event loop. A connection that sends many small
@@ -13,7 +14,8 @@ import { gatherChunks } from './gather-chunks.ts'
  */
 export class ConnectionThrottle {
   readonly #clock: Pick<Clock, 'yield'>
-  readonly #throttle: ReadThrottle
+  /** Shared with everything else that is read. */
+  readonly throttle: ReadThrottle
   readonly #said = new WeakMap<Socket, Said>()
   #tick = 0
   #begun = false
@@ -22,7 +24,7 @@ export class ConnectionThrottle {
 
   constructor(clock: Pick<Clock, 'yield'>, throttle: ReadThrottle) {
     this.#clock = clock
-    this.#throttle = throttle
+    this.throttle = throttle
   }
 
   /** Call this with every request, before any of its body is read. */
@@ -42,10 +44,10 @@ export class ConnectionThrottle {
     }
     said.requests += 1
     if (said.requests === FEW) {
-      pause(socket)
+      holdReading(socket, 'throttle')
       this.#paused.set(socket, said)
     }
-    gatherChunks(message, this.#clock, this.#throttle)
+    gatherChunks(message, this.#clock, this.throttle)
   }
 
   readonly #endTick = (): void => {
@@ -53,9 +55,13 @@ export class ConnectionThrottle {
     this.#tick += 1
     for (const [socket, said] of this.#paused) {
       const chunks = said.requests * CHUNKS_LIKE_A_REQUEST
-      this.#throttle.spend(chunks - said.foreseen)
+      this.throttle.spend(chunks - said.foreseen)
       said.foreseen = chunks
-      this.#throttle.wait(socket.remoteAddress ?? '', () => resume(socket), chunks)
+      this.throttle.wait(
+        socket.remoteAddress ?? '',
+        () => releaseReading(socket, 'throttle'),
+        chunks,
+      )
     }
     this.#paused.clear()
   }
@@ -73,15 +79,4 @@ interface Said {
 const FEW = 32
 
 /** The minimum cost of a request, even a refused one. */
-const CHUNKS_LIKE_A_REQUEST = 20
-
-/** Stops reading `socket`, even when other code resumes it. */
-function pause(socket: Socket): void {
-  socket.pause()
-  socket.resume = () => socket
-}
-
-function resume(socket: Socket): void {
-  Reflect.deleteProperty(socket, 'resume')
-  socket.resume()
-}
+export const CHUNKS_LIKE_A_REQUEST = 20

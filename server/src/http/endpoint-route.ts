@@ -46,7 +46,7 @@ export function addEndpoint(
     onRequest: (request, reply, done) => {
       request.route = path
       request.readOnly = isReadOnly(endpoint)
-      beginRequest(request, options)
+      beginRequest(request, reply, options)
       checkHeadersAndAuthenticate(
         request,
         permission === 'public' ? null : () => authenticate(request, access),

@@ -34,7 +34,7 @@ export function refuseBadFraming(
   // An earlier complete request is carried out and answered first; that answer is the last one.
   const last = all.findLast(({ req }) => req.complete)
   if (last !== undefined) {
-    ending.add(socket)
+    endAfterAnswer(last.req)
     // The request is incomplete, so any response to it would be wrong.
     broken?.destroy()
     last.once('close', () => {
@@ -71,13 +71,22 @@ export const NOT_WELL_FORMED = { error: ['The request is not well-formed HTTP/1.
 /** Connections that close after a response that is on its way. */
 const ending = new WeakSet<Socket>()
 
+/** The requests with the last response on their connections. */
+const lastRequests = new WeakSet<IncomingMessage>()
+
 /** Closes the connection of `request` after its response, since the start of the next request is uncertain. */
-export function endAfterAnswer({ socket }: IncomingMessage): void {
-  ending.add(socket)
+export function endAfterAnswer(request: IncomingMessage): void {
+  ending.add(request.socket)
+  lastRequests.add(request)
 }
 
-/** Whether the connection closes after the response to this request or an earlier one, which then is the last. */
-export function endsAfterAnswer({ socket }: IncomingMessage): boolean {
+/** Whether the connection closes after the response to this request; earlier ones are still answered before. */
+export function endsAfterAnswer(request: IncomingMessage): boolean {
+  return lastRequests.has(request)
+}
+
+/** Whether a request that just arrived came after the last one that its connection answers. */
+export function cameAfterLast({ socket }: IncomingMessage): boolean {
   return ending.has(socket)
 }
 

@@ -12,7 +12,14 @@ export function trackInFlight(response: ServerResponse): void {
   response.once('close', () => all.delete(response))
 }
 
+/** Returns the responses on `socket` that are not closed: not even the kernel has taken all of them. Live, oldest first. */
+export function inFlightOf(socket: Socket): ReadonlySet<ServerResponse> {
+  return inFlight.get(socket) ?? NONE
+}
+
 /** Returns the responses on `socket` that are still to be made or have not been sent whole. */
 export function inFlightOn(socket: Socket): readonly ServerResponse[] {
   return [...(inFlight.get(socket) ?? [])].filter((it) => !it.writableFinished && !it.destroyed)
 }
+
+const NONE: ReadonlySet<ServerResponse> = new Set()

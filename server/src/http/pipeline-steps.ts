@@ -2,7 +2,7 @@
  * Steps every request takes before and after its operation: assign the trace id, authenticate the caller, check the endpoint's
  * requirements, and write the decisions to the audit log.
  */
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { IncomingMessage } from 'node:http'
 import {
   keyOfTypes,
@@ -17,10 +17,11 @@ import type { World } from '../ports/world.ts'
 import type { ConnectionThrottle } from './connection-throttle.ts'
 import type { Answer, Operation } from './endpoint.ts'
 import { refuseUnmet } from './expectations.ts'
-import { endAfterAnswer, endsAfterAnswer, NOT_WELL_FORMED } from './framing.ts'
+import { cameAfterLast, endAfterAnswer, NOT_WELL_FORMED } from './framing.ts'
 import { inProcessCallerOf } from './in-process-connections.ts'
 import type { PeriodicChecks } from './periodic-checks.ts'
 import type { PublicAddress } from './public-address.ts'
+import { wasKept } from './pipelining.ts'
 import { checkHeaders, traceIdOf } from './request-headers.ts'
 import type { TenantQuotas, RequestQuota } from './request-quota.ts'
 import { checkTarget } from './request-target.ts'
@@ -85,10 +86,13 @@ declare module 'fastify' {
 /** Begins a request: registers it with the read throttle, and stamps its time of arrival and its trace id. */
 export function beginRequest(
   request: FastifyRequest,
+  reply: FastifyReply,
   { world, connectionThrottle }: PipelineOptions,
 ): void {
   const { clock, random } = world
   connectionThrottle.admit(request.raw)
+  // The framework closes connections while it stops, even if the server has read more of their requests.
+  if (wasKept(request.raw)) reply.raw.removeHeader('connection')
   request.arrivedAt = clock.elapsed()
   request.traceId = traceIdOf(request.headers['bt-trace-id']) ?? idOf(clock.now(), random.bytes(10))
 }
@@ -99,7 +103,7 @@ export function beginRequest(
  */
 export function refuseAmbiguous(message: IncomingMessage): Error | null {
   try {
-    if (endsAfterAnswer(message)) throw new ServiceError('body_invalid', NOT_WELL_FORMED)
+    if (cameAfterLast(message)) throw new ServiceError('body_invalid', NOT_WELL_FORMED)
     checkHeaders(message.rawHeaders, message.httpVersion)
     checkTarget(message)
     refuseUnmet(message)

@@ -3,7 +3,12 @@ import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { describe, test } from 'node:test'
 import type { Principal } from '../base/access.ts'
-import { LARGE_BYTES_MIN, LARGE_READS_AT_ONCE, QUOTA_BYTES_MAX } from '../base/limits.ts'
+import {
+  BODY_BYTES_MAX,
+  LARGE_BYTES_MIN,
+  LARGE_READS_AT_ONCE,
+  QUOTA_BYTES_MAX,
+} from '../base/limits.ts'
 import { createTenantQuotas, RequestQuota, type TenantQuotas } from './request-quota.ts'
 
 const OWNER = 'tenant private'
@@ -77,17 +82,36 @@ describe('RequestQuota.acquireLargeRead()', () => {
   })
 })
 
+test('sessions that nobody has authorized share the quota of public keys, which open any number of them', () => {
+  const tenantQuotas = still()
+  const reserve = (principal: object): boolean => {
+    const { quota } = quotaIn(tenantQuotas, principal)
+    return quota.reserveBody(BODY_BYTES_MAX) === undefined
+  }
+  const times = Math.floor(QUOTA_BYTES_MAX / BODY_BYTES_MAX)
+  const outcomes = Array.from({ length: times + 1 }, (_, n) =>
+    reserve({ type: 'session', keyId: `session-${n}` }),
+  )
+  assert.deepEqual(outcomes, [...Array<boolean>(times).fill(true), false])
+  assert.equal(reserve({ type: 'public' }), false)
+  assert.equal(reserve({ type: 'private' }), true)
+  assert.equal(reserve({ type: 'session', keyId: 'authorized', grantorId: 'application' }), true)
+})
+
 /** Quotas whose waits never time out. */
 function still(): TenantQuotas {
   return createTenantQuotas({ after: () => new Promise(() => {}) })
 }
 
-function quotaIn(tenantQuotas: TenantQuotas): {
+function quotaIn(
+  tenantQuotas: TenantQuotas,
+  caller: object = { type: 'private' },
+): {
   readonly quota: RequestQuota
   readonly response: EventEmitter
 } {
   const response = Object.assign(new EventEmitter(), { closed: false })
-  const principal = { tenantId: 'tenant', type: 'private' } as Principal
+  const principal = { tenantId: 'tenant', ...caller } as Principal
   return {
     quota: new RequestQuota(tenantQuotas, response as unknown as ServerResponse, principal),
     response,

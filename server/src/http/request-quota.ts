@@ -5,7 +5,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
-import type { Principal } from '../base/access.ts'
+import { isStranger, type Principal } from '../base/access.ts'
 import {
   ANSWER_PAUSE_MS_MAX,
   BODY_BYTES_MAX,
@@ -229,10 +229,13 @@ export function quotaOf(
 }
 
 /**
- * Returns the owner of a quota. Keys of one type share it; each session has its own, and so has the tenant's code, which a
- * request may wait for. So the holder of a widely known key cannot use up the quota of other keys.
+ * Returns the owner of a quota. Keys of one type share it; each authorized session has its own, and so has the tenant's code,
+ * which a request may wait for. So the holder of a widely known key cannot use up the quota of other keys, nor have more by opening
+ * sessions.
  */
-function ownerOf({ tenantId, type, keyId, ephemeral }: Principal): string {
-  if (type === 'session') return `${tenantId} ${keyId}`
-  return ephemeral === true ? `${tenantId} ephemeral` : `${tenantId} ${type}`
+function ownerOf(principal: Principal): string {
+  const { tenantId, type, keyId, ephemeral } = principal
+  if (ephemeral === true) return `${tenantId} ephemeral`
+  if (isStranger(principal)) return `${tenantId} public`
+  return type === 'session' ? `${tenantId} ${keyId}` : `${tenantId} ${type}`
 }

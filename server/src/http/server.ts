@@ -28,6 +28,7 @@ import { findPath, knownPaths, refusalOfRoute } from './known-paths.ts'
 import { addStreamingEndpoint } from './streaming-route.ts'
 import { isStreaming, type StreamingEndpoint } from './streaming-endpoint.ts'
 import { createTenantQuotas } from './request-quota.ts'
+import { Pipelining } from './pipelining.ts'
 import { PeriodicChecks } from './periodic-checks.ts'
 import { normalizeTarget } from './request-target.ts'
 import { sendAnswer, sendError } from './send.ts'
@@ -50,6 +51,7 @@ export function createServer(settings: ServerOptions): Server {
   const paths = knownPaths(endpoints)
   const streamingPaths = new Set(endpoints.filter(isStreaming).map((it) => it.path))
   const below = [...streamingPaths].map((path) => ({ path, prefix: `${path}/` }))
+  const pipelining = new Pipelining(options.connectionThrottle.throttle)
   const server = fastify({
     // The rest of the path is for the destination, and the router may be unable to parse it.
     rewriteUrl: ({ url = '' }) => below.find(({ prefix }) => url.startsWith(prefix))?.path ?? url,
@@ -71,14 +73,16 @@ export function createServer(settings: ServerOptions): Server {
     },
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    clientErrorHandler: (error, socket) => refuseBadFraming(options.world, error, socket),
+    clientErrorHandler: (error, socket) => {
+      if (!pipelining.goesOn(error, socket)) refuseBadFraming(options.world, error, socket)
+    },
     // A path that cannot be decoded, or is longer than any id, matches no route. No hook runs for it.
     frameworkErrors: (cause, request, reply) => {
       request.route = 'none'
       request.principal = request.context = request.quota = null
       request.refusal = request.fault = null
       request.readOnly = false
-      beginRequest(request, options)
+      beginRequest(request, reply, options)
       const streaming = findPath(paths, request)?.streaming === true
       const lost = new ServiceError('route_not_found', undefined, { cause })
       sendError(options, refuseAmbiguous(request.raw) ?? lost, reply, streaming)
@@ -87,6 +91,7 @@ export function createServer(settings: ServerOptions): Server {
   // Two more are let through, so that the count itself reveals the excess.
   server.server.maxHeadersCount = HEADERS_MAX + 2
   letExpectationsIn(server.server)
+  pipelining.watch(server.server)
   server.server.prependListener('request', (message, response) => {
     trackInFlight(response)
     normalizeTarget(message)
@@ -116,7 +121,7 @@ export function createServer(settings: ServerOptions): Server {
   // which would run only once the body is there.
   server.register((lost, _options, done) => {
     lost.addHook('onRequest', (request, reply, refuse) => {
-      beginRequest(request, options)
+      beginRequest(request, reply, options)
       refuse(refuseAmbiguous(request.raw) ?? refusalOfRoute(paths, request, reply))
     })
     lost.setNotFoundHandler(() => assert.fail('The hook lets nothing through'))
@@ -127,7 +132,7 @@ export function createServer(settings: ServerOptions): Server {
     url: '*',
     onRequest: (request, reply, done) => {
       request.route = '*'
-      beginRequest(request, options)
+      beginRequest(request, reply, options)
       done(refuseAmbiguous(request.raw) ?? undefined)
     },
     handler: (request, reply) => {

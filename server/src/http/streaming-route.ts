@@ -44,7 +44,7 @@ export function addStreamingEndpoint(
     // Before the framework looks at the body, which it never does.
     onRequest: (request, reply, done) => {
       request.route = path
-      beginRequest(request, options)
+      beginRequest(request, reply, options)
       let targetBelowPath: string
       try {
         targetBelowPath = targetBelowPathOf(request)

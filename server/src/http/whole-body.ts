@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { BytePile } from '../base/byte-pile.ts'
-import type { Principal } from '../base/access.ts'
+import { isStranger, type Principal } from '../base/access.ts'
 import { BODY_BYTES_MAX, LARGE_BYTES_MIN } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 
@@ -13,10 +13,10 @@ import { ServiceError } from '../base/service-error.ts'
  */
 export function wholeBody(
   message: IncomingMessage,
-  principal: Pick<Principal, 'type' | 'settings'> | null,
+  principal: Pick<Principal, 'type' | 'grantorId' | 'settings'> | null,
   reserveBody: ReserveBody,
 ): Buffer | Promise<Buffer> {
-  const limit = principal?.type === 'public' ? publicLimit(principal) : LIMIT
+  const limit = principal !== null && isStranger(principal) ? publicLimit(principal) : LIMIT
   if (Number(message.headers['content-length'] ?? 0) > limit.bytes) throw tooLarge(limit)
   if (!message.complete) return gather(message, limit, reserveBody)
   const bytes = (message.read() as Buffer | null) ?? EMPTY
@@ -31,7 +31,7 @@ interface RequestBodyLimit {
 
 const LIMIT: RequestBodyLimit = { bytes: BODY_BYTES_MAX, code: 'body_too_large' }
 
-/** Strangers hold a public key, and parsing a long body holds up everyone else. Decision 0086. */
+/** Strangers hold a public key, open sessions with it, and parsing a long body holds up everyone else. Decision 0086. */
 function publicLimit({ settings }: Pick<Principal, 'settings'>): RequestBodyLimit {
   return { bytes: settings.publicBodyBytesMax, code: 'public_body_too_large' }
 }

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { scheduler } from 'node:timers/promises'
-import type { Egress, OutboundCall, OutboundReceiver, OutboundRequest } from './egress.ts'
+import {
+  senderOf,
+  type Egress,
+  type OutboundCall,
+  type OutboundReceiver,
+  type OutboundRequest,
+} from './egress.ts'
 
 /** A destination for a contract, and the egress gateway to it. */
 export interface EgressStage {
@@ -32,18 +38,18 @@ export function egressContract(
   describe(`Egress contract: ${name}`, () => {
     const whole = { status: 299, chunks: ['one', 'two'], cut: false }
 
-    test('vet() returns a route for its owner, and refuses what is not listed', async () => {
+    test('vet() returns a route for its sender, and refuses what is not listed', async () => {
       const { egress, url } = await open(whole)
-      const route = await egress.vet('tenant-a', url, [url.hostname])
-      assert.deepEqual([route.owner, route.url.href], ['tenant-a', url.href])
+      const route = await egress.vet(senderOf('tenant-a'), url, [url.hostname])
+      assert.deepEqual([route.sender, route.url.href], [senderOf('tenant-a'), url.href])
       const rule = { name: 'EgressRefusal', rule: 'unlisted' }
-      await assert.rejects(egress.vet('tenant-a', url, []), rule)
-      await assert.rejects(egress.vet('tenant-a', url, ['other.example']), rule)
+      await assert.rejects(egress.vet(senderOf('tenant-a'), url, []), rule)
+      await assert.rejects(egress.vet(senderOf('tenant-a'), url, ['other.example']), rule)
     })
 
     test('vet() refuses a scheme that nothing is sent by', async () => {
       const { egress } = await open(whole)
-      const vetted = egress.vet('tenant-a', new URL('ftp://name.test/'), null)
+      const vetted = egress.vet(senderOf('tenant-a'), new URL('ftp://name.test/'), null)
       await assert.rejects(vetted, { name: 'EgressRefusal', rule: 'scheme' })
     })
 
@@ -118,7 +124,7 @@ export function egressContract(
         },
         end: () => void received.push('end'),
       }
-      const route = await egress.vet('tenant-a', url, null)
+      const route = await egress.vet(senderOf('tenant-a'), url, null)
       return { received, call: egress.send(route, request, receiver) }
     }
   })

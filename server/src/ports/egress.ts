@@ -8,13 +8,12 @@ import type { Duplex } from 'node:stream'
  */
 export interface Egress {
   /**
-   * Decides whether anything may be sent to `url`, and resolves its name. No connection is opened. Scarce resources (look-ups,
-   * connections) are shared fairly by `owner`, a tenant or the keyless callers of one of its proxies.
+   * Decides whether `sender` may send anything to `url`, and resolves its name. No connection is opened.
    *
    * With `allowedDestinations`, only those are allowed, whatever else is; other names are not even resolved. Rejects with
    * EgressRefusal for a forbidden destination, with EgressFailure (`unresolved`) if the name has no address.
    */
-  vet(owner: string, url: URL, allowedDestinations: readonly string[] | null): Promise<Route>
+  vet(sender: Sender, url: URL, allowedDestinations: readonly string[] | null): Promise<Route>
 
   /**
    * Sends `request` to `route`, and passes the response to `receiver`. Redirects are responses like any other. The receiver is
@@ -23,14 +22,14 @@ export interface Egress {
   send(route: Route, request: OutboundRequest, receiver: OutboundReceiver): OutboundCall
 
   /**
-   * Opens a connection to `port` of `host` for bytes that are not inspected, by the rules of `vet` for an https URL and with
-   * `allowedDestinations`. It must begin with a TLS handshake, unless the destination may be plain http.
+   * Opens a connection to `port` of `host` for code of a tenant, for bytes that are not inspected, by the rules of `vet` for an
+   * https URL and with `allowedDestinations`. It must begin with a TLS handshake, unless the destination may be plain http.
    *
    * Rejects as `vet` does, with EgressLimitReached, and with EgressFailure if there is no connection: soon after `signal` is
    * aborted, as `aborted`.
    */
   tunnel(
-    owner: string,
+    tenantId: string,
     host: string,
     port: number,
     allowedDestinations: readonly string[] | null,
@@ -41,9 +40,22 @@ export interface Egress {
   close(): Promise<void>
 }
 
+/** On whose behalf something is sent. */
+export interface Sender {
+  /** The tenant: what the operator exempted for it is allowed. */
+  readonly tenantId: string
+  /** Scarce resources (look-ups, connections) are shared fairly by it: the tenant, or the keyless callers of one of its proxies. */
+  readonly owner: string
+}
+
+/** Returns the sender for requests of a tenant; `proxyId` is given for keyless callers of that proxy. */
+export function senderOf(tenantId: string, proxyId?: string): Sender {
+  return { tenantId, owner: proxyId ?? tenantId }
+}
+
 /** A vetted destination. Opaque except to the adapter that made it. */
 export interface Route {
-  readonly owner: string
+  readonly sender: Sender
   readonly url: URL
   /** The rule that allowed it: it is a public address, or the operator allowed it by this item. */
   readonly rule: { readonly name: 'public' } | { readonly name: 'allowed'; readonly entry: string }
@@ -93,7 +105,7 @@ export type EgressRule =
   | 'literal' // an address instead of a name
   | 'port' // invalid port
   | 'address' // the name resolves to an address that is not public
-  | 'unlisted' // not among the application's destinations
+  | 'unlisted' // not among the destinations of the application and the tenant
 
 export class EgressRefusal extends Error {
   override readonly name = 'EgressRefusal'

@@ -92,6 +92,7 @@ export function tenantContract(name: string, open: Open): void {
           deduplicatePublic: true,
           deduplicateUnreadable: false,
           publicBodyBytesMax: 4096,
+          destinations: ['*.example.com:8443'],
         },
         modifiedBy: uuid(9),
         modifiedAt: NOW + 1,

@@ -46,7 +46,10 @@ export const dryRunSchema = z
         name: z.enum(['public', 'allowed']),
         entry: z.string().optional().meta({ description: 'The item of the operator’s list.' }),
       }),
-      list: z.array(z.string()).optional().meta({ description: 'Of the application, if any.' }),
+      list: z
+        .array(z.string())
+        .optional()
+        .meta({ description: 'What the application and the tenant both allow; absent for any.' }),
     }),
   })
   .meta({ id: 'DryRun', description: 'The request that would be sent, and why it may be.' })

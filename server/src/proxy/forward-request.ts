@@ -7,7 +7,14 @@ import { ServiceError } from '../base/service-error.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
 import type { StreamingRequest } from '../http/streaming-endpoint.ts'
 import type { TokenSettings } from '../tokens/token-settings.ts'
-import { EgressFailure, EgressRefusal, type OutboundRequest, type Route } from '../ports/egress.ts'
+import {
+  EgressFailure,
+  EgressRefusal,
+  senderOf,
+  type OutboundRequest,
+  type Route,
+  type Sender,
+} from '../ports/egress.ts'
 import type { World } from '../ports/world.ts'
 import { findBodyExpressions } from './bodies/body-expressions.ts'
 import { authorizeProxyInvocation, isAnonymous } from './configured/authorize-proxy-invocation.ts'
@@ -52,8 +59,8 @@ export async function forwardRequest(
     if (options.dryRun) markDryRun(context, context.decisions.length - 1)
   }
   const admit = async (): Promise<Route> => {
-    const owner = anonymous ? proxy.id : context.tenantId
-    const route = await vet(world, context, url, owner, authorizeInvocation)
+    const sender = anonymous ? senderOf(context.tenantId, proxy.id) : senderOf(context.tenantId)
+    const route = await vet(world, context, url, sender, authorizeInvocation)
     authorizeInvocation()
     return route
   }
@@ -124,18 +131,18 @@ function asItCame(outbound: OutboundBody): OutboundRequest['body'] {
 
 /**
  * Asks the egress gateway whether anything may be sent to `url`, and records a refusal. If the name has no address, the
- * authorization is recorded before the error, because a DNS look-up has left the service. Callers without a key have an `owner` of their own: their number is
- * unbounded, and callers with a key must not queue after them.
+ * authorization is recorded before the error, because a DNS look-up has left the service. Keyless callers of a proxy are an
+ * owner of their own: their number is unbounded, and callers with a key must not queue after them.
  */
 async function vet(
   { egress }: ForwardingWorld,
   context: RequestContext,
   url: URL,
-  owner: string,
+  sender: Sender,
   authorizeInvocation: () => void,
 ): Promise<Route> {
   try {
-    return await egress.vet(owner, url, context.destinations)
+    return await egress.vet(sender, url, context.destinations)
   } catch (error) {
     if (error instanceof EgressRefusal) {
       const refused = { containers: [], allowed: false, by: [], destination: hostOf(url) } as const

@@ -27,7 +27,7 @@ export const getTenantSelf = endpoint({
 export const putTenantSelf = endpoint({
   method: 'PUT',
   path: '/tenants/self',
-  summary: 'Rename the tenant and change its settings',
+  summary: 'Rename the tenant and change its settings and destinations',
   permission: 'tenant:update',
   body: { contentType: 'application/json', schema: updateTenantBody },
   answers: { 200: { description: 'The tenant.', schema: tenantSchema } },

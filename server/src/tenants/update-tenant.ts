@@ -9,7 +9,7 @@ import { getTenant } from './get-tenant.ts'
 import { parseUpdateTenant, renderTenant } from './wire.ts'
 
 /**
- * Renames the caller's tenant and changes the settings in the request; the others stay.
+ * Renames the caller's tenant and changes the settings and destinations in the request; the others stay.
  *
  * Settings apply from the next request on. A name that another tenant has is accepted, since a refusal would prove that it exists.
  * Throws `permission_missing`, `body_invalid`, `key_unknown`, and what commit() throws.

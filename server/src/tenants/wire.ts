@@ -1,4 +1,10 @@
 import { z } from 'zod'
+import {
+  askedDestinations,
+  destinations,
+  refuseIfAny,
+  writtenDestinations,
+} from '../access/wire.ts'
 import type { TenantSettings } from '../base/access.ts'
 import { renderInstant } from '../base/instant.ts'
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
@@ -16,11 +22,11 @@ import { text } from '../http/text-length.ts'
  */
 export interface TenantChange {
   readonly name: string
-  /** The settings in the request. */
+  /** The settings in the request, and the destinations if they are in it. */
   readonly settings: Partial<TenantSettings>
 }
 
-/** Every setting, by its wire name. */
+/** Every setting of the member `settings`, by its wire name. */
 const SETTINGS = {
   fingerprint_tokens: 'fingerprintTokens',
   deduplicate_tokens: 'deduplicateTokens',
@@ -63,8 +69,14 @@ export const updateTenantBody = z
       'Must not contain control characters.',
     ),
     settings: z.strictObject(eachSetting(flag, bytes)).optional().describe(SETTINGS_MEAN),
+    destinations: destinations
+      .optional()
+      .meta({ description: 'Absent for as they are; null for any.' }),
   })
-  .meta({ id: 'UpdateTenant', description: 'A new name, and settings that are to change.' })
+  .meta({
+    id: 'UpdateTenant',
+    description: 'A new name, and settings and destinations that are to change.',
+  })
 
 const flagShown = z.enum(['true', 'false'])
 const bytesShown = z.string().regex(/^\d+$/)
@@ -75,6 +87,9 @@ export const tenantSchema = z
     owner_id: z.string(),
     name: z.string(),
     settings: z.object(eachSetting(flagShown, bytesShown)).describe(SETTINGS_MEAN),
+    destinations: destinations.optional().meta({
+      description: 'The only hosts that anything is sent to for its applications; absent for any.',
+    }),
     created_by: z.string(),
     created_at: z.iso.datetime({ offset: true }),
     modified_by: z.string().optional(),
@@ -103,19 +118,24 @@ export const emptyPageSchema = pageSchema(z.never())
 /** Throws `body_missing` or `body_invalid`. */
 export function parseUpdateTenant(body: Json | undefined): TenantChange {
   refuseUnknownSettings(body)
-  const { name, settings = {} } = parseBody(updateTenantBody, body)
-  const change: Record<string, boolean | number> = {}
+  const { name, settings = {}, ...rest } = parseBody(updateTenantBody, body)
+  const change: Record<string, boolean | number | readonly string[] | null> = {}
   for (const [written, known] of Object.entries(SETTINGS)) {
     const value = settings[written as keyof typeof SETTINGS]
     if (value === undefined || value === null) continue
     change[known] =
       known === 'publicBodyBytesMax' ? Number(value) : value === true || value === 'true'
   }
+  const asked = askedDestinations(body, rest)
+  const errors: Record<string, string[]> = {}
+  if (asked !== undefined) change['destinations'] = writtenDestinations(asked, errors)
+  refuseIfAny(errors)
   return { name, settings: change }
 }
 
 export function renderTenant(tenant: StoredTenant): JsonObject {
   const { modifiedBy, modifiedAt } = tenant
+  const { destinations: listed } = tenant.settings
   return {
     id: tenant.id,
     owner_id: tenant.createdBy,
@@ -123,6 +143,7 @@ export function renderTenant(tenant: StoredTenant): JsonObject {
     settings: Object.fromEntries(
       Object.entries(SETTINGS).map(([written, known]) => [written, String(tenant.settings[known])]),
     ),
+    ...(listed === null ? {} : { destinations: [...listed] }),
     created_by: tenant.createdBy,
     created_at: renderInstant(tenant.createdAt),
     ...(modifiedBy === null ? {} : { modified_by: modifiedBy }),

@@ -1,5 +1,5 @@
 import { commit } from '../access/commit.ts'
-import type { RequestContext } from '../base/access.ts'
+import { isStranger, type RequestContext } from '../base/access.ts'
 import { idOf } from '../base/id.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { created, type Answer } from '../http/endpoint.ts'
@@ -44,9 +44,8 @@ export async function openTransaction(
  * they cannot use up what a session may have that a private application authorized.
  */
 function openMaxOf(
-  { type, grantorId }: RequestContext,
+  context: RequestContext,
   { openMax, publicOpenMax }: Omit<TransactionSettings, 'lifetimeMs'>,
 ): number {
-  const isUnknown = type === 'public' || (type === 'session' && grantorId === undefined)
-  return isUnknown ? Math.min(openMax, publicOpenMax) : openMax
+  return isStranger(context) ? Math.min(openMax, publicOpenMax) : openMax
 }

@@ -42,6 +42,26 @@ test('a receiver that answers 200 and never ends its answer holds few connection
   while (receiver.open() > 0) await new Promise((resolve) => setImmediate(resolve))
 })
 
+test('a receiver whose answer is too long has its connection ended, whatever time it had', async (t) => {
+  const { invoke, vault, receiver, answered } = await receiverStage(t, (socket) => {
+    socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')
+    const chunk = `400\r\n${'x'.repeat(1024)}\r\n`
+    const send = (): void => {
+      while (socket.write(chunk));
+    }
+    socket.on('drain', send)
+    send()
+  })
+  await invoke()
+  const { store } = vault.world
+  while ((await store.jobs.unfinished(vault.tenantId)) > 0) {
+    await vault.app.jobs.poll()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  while (receiver.open() > 0) await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(answered(), 1)
+})
+
 test('a receiver that ends its answer has its connection used again', async (t) => {
   const { invoke, deliver, receiver, answered } = await receiverStage(t, (socket) => {
     socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone')
@@ -73,6 +93,7 @@ async function receiverStage(t: TestContext, answer: (socket: Socket) => void) {
     await vault.close()
   })
   return {
+    vault,
     receiver,
     answered: () => answered,
     invoke: async () => {

@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { UndiciEgress } from '../../src/adapters/egress/undici-egress.ts'
+import { senderOf } from '../../src/ports/egress.ts'
 import { JailRunner } from '../../src/adapters/jail/jail-runner.ts'
 import { giveOrder, takeOrders } from '../../src/adapters/system/control-socket.ts'
 import { parseDestination } from '../../src/base/destination.ts'
@@ -106,7 +107,7 @@ test('the egress gateway treats no URL as the path of a socket', async () => {
   for (const it of urls) {
     const url = URL.parse(it)
     if (url === null) continue
-    await assert.rejects(async () => await egress.vet('tenant-a', url, null), it)
+    await assert.rejects(async () => await egress.vet(senderOf('tenant-a'), url, null), it)
   }
   assert.equal(connections, 0)
 })

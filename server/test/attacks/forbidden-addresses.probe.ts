@@ -10,7 +10,7 @@ import { UndiciEgress, type EgressSettings } from '../../src/adapters/egress/und
 import { specialPurpose } from '../../src/adapters/egress/address-rule.ts'
 import { parseDestination } from '../../src/base/destination.ts'
 import { parseIpAddress } from '../../src/base/ip-address.ts'
-import { EgressFailure, EgressRefusal, type Egress } from '../../src/ports/egress.ts'
+import { EgressFailure, EgressRefusal, senderOf, type Egress } from '../../src/ports/egress.ts'
 import { onRequest, testAuthority, testDestination } from '../kit/test-destination.ts'
 import { FORBIDDEN_IPV4, FORBIDDEN_IPV6, formsOf } from './forbidden-forms.ts'
 
@@ -104,7 +104,7 @@ reached['behind a name that changes'] = await count(async () => {
   for (const address of FORBIDDEN) {
     let asked = 0
     const egress = gateway({ resolve: async () => [asked++ === 0 ? PUBLIC[0]! : address] })
-    const route = await egress.vet('tenant-a', new URL('https://name.test/'), null)
+    const route = await egress.vet(senderOf('tenant-a'), new URL('https://name.test/'), null)
     for (let times = 0; times < 3; times += 1) await send(egress, route)
     await egress.close()
   }
@@ -113,7 +113,7 @@ reached['behind a name that changes'] = await count(async () => {
 reached['behind a redirect'] = await count(async () => {
   const egress = gateway({ resolve: async () => [PUBLIC[0]!] })
   const url = new URL(`https://destination.test:${redirecting.port}/`)
-  const status = await send(egress, await egress.vet('tenant-a', url, null))
+  const status = await send(egress, await egress.vet(senderOf('tenant-a'), url, null))
   if (status !== 302) throw new Error(`The redirect was not met: ${String(status)}`)
   await egress.close()
 })
@@ -128,7 +128,7 @@ control['behind a name'] = await count(async () => {
   const allow = ['0.0.0.0/0', '::/0', ...FORBIDDEN_IPV6].map((it) => parseDestination(it)!)
   for (const address of FORBIDDEN) {
     const egress = gateway({ resolve: async () => [address], allow })
-    await send(egress, await egress.vet('tenant-a', new URL('https://name.test/'), null))
+    await send(egress, await egress.vet(senderOf('tenant-a'), new URL('https://name.test/'), null))
     await egress.close()
   }
 })
@@ -162,7 +162,7 @@ async function count(attack: () => Promise<void>): Promise<number> {
 
 async function attempt(egress: Egress, url: string): Promise<void> {
   try {
-    const route = await egress.vet('tenant-a', new URL(url), null)
+    const route = await egress.vet(senderOf('tenant-a'), new URL(url), null)
     let_.push(url)
     await send(egress, route)
   } catch (error) {

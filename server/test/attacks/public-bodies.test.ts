@@ -77,6 +77,14 @@ test('a body without a length is refused as soon as it is too large, and not at 
   assert.equal(await send(publicKey, headers, chunk), REFUSED)
 })
 
+test('nor one of a session that no private application has authorized: a public key opens them', async () => {
+  const opened = await vault.call('POST', '/sessions', { key: publicKey })
+  const key = opened.json()['session_key'] as string
+  assert.equal(await tokenize(key, BODY_BYTES_MAX), REFUSED)
+  assert.equal(await tokenize(key, PUBLIC_BODY_BYTES_MAX + 1), REFUSED)
+  assert.equal(await tokenize(key, PUBLIC_BODY_BYTES_MAX), '403 permission_missing')
+})
+
 describe('others may send as much as before:', () => {
   test('a private key', async () => {
     const key = await vault.keyFor({ permissions: ['token:create'] })
@@ -84,7 +92,7 @@ describe('others may send as much as before:', () => {
     assert.equal(await tokenize(key, BODY_BYTES_MAX + 1), '413 body_too_large')
   })
 
-  test('a session', async () => {
+  test('an authorized session', async () => {
     const opened = await vault.call('POST', '/sessions', { key: publicKey })
     const { nonce, session_key } = opened.json() as Record<string, string>
     const key = await vault.keyFor({ permissions: ['token:create'] })

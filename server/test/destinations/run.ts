@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { UndiciEgress } from '../../src/adapters/egress/undici-egress.ts'
 import { parseDestination } from '../../src/base/destination.ts'
-import { EgressFailure, type OutboundReceiver } from '../../src/ports/egress.ts'
+import { EgressFailure, senderOf, type OutboundReceiver } from '../../src/ports/egress.ts'
 import { testAuthority, testDestination, type TestDestination } from '../kit/test-destination.ts'
 import { KINDS, type DestinationKind } from './kinds.ts'
 
@@ -56,7 +56,7 @@ export async function openDestinations(lateMs: number): Promise<Destinations> {
     const secure = kind.secure ?? kind.tls !== undefined
     const { port } = started.get(kind)!
     const url = new URL(`${secure ? 'https' : 'http'}://destination.test:${port}/`)
-    const route = await egress.vet('tenant-a', url, null)
+    const route = await egress.vet(senderOf('tenant-a'), url, null)
     const received: string[] = []
     const receiver: OutboundReceiver = {
       headerSection: () => received.push('header section'),

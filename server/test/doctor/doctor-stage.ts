@@ -19,6 +19,7 @@ export interface StoppedVault {
   readonly folder: string
   readonly variables: SettingVariables
   readonly apiKey: string
+  readonly tenantId: string
 }
 
 type TestScope = Parameters<typeof temporaryFolder>[0]
@@ -30,8 +31,8 @@ export async function stoppedVault(t: TestScope): Promise<StoppedVault> {
   const variables = variablesOf(home)
   const { out, err } = await runSymbolon(['init', '--json'], variables)
   assert.equal(err, '')
-  const { api_key: apiKey } = JSON.parse(out) as Record<string, string>
-  return { home, folder, variables, apiKey: apiKey! }
+  const { api_key: apiKey, tenant_id: tenantId } = JSON.parse(out) as Record<string, string>
+  return { home, folder, variables, apiKey: apiKey!, tenantId: tenantId! }
 }
 
 /** Creates a vault by starting a service, and kills that. */
@@ -40,7 +41,9 @@ export async function killedVault(t: TestScope): Promise<StoppedVault> {
   const [folder, variables] = [join(home, 'data'), variablesOf(home)]
   const service = await startVault(folder, variables)
   await service.stop('SIGKILL')
-  return { home, folder, variables, apiKey: /api_key\s+(\S+)/.exec(service.greeting)![1]! }
+  const shown = (name: string): string =>
+    new RegExp(`${name}\\s+(\\S+)`).exec(service.greeting)![1]!
+  return { home, folder, variables, apiKey: shown('api_key'), tenantId: shown('tenant_id') }
 }
 
 export function variablesOf(home: string): Record<string, string> {
@@ -171,7 +174,7 @@ export async function backedUp({
 }
 
 /** Copies a stopped vault, so that tests can break the copy; to a path that must be quoted in a shell. */
-export function copyOf(t: TestScope, { folder, home, apiKey }: StoppedVault): StoppedVault {
+export function copyOf(t: TestScope, { folder, home, ...printed }: StoppedVault): StoppedVault {
   const copy = join(temporaryFolder(t), "it's a copy")
   mkdirSync(copy)
   mkdirSync(join(copy, 'data'), { mode: 0o700 })
@@ -179,5 +182,5 @@ export function copyOf(t: TestScope, { folder, home, apiKey }: StoppedVault): St
   const filter = (it: string): boolean => !lstatSync(it).isSocket()
   cpSync(folder, join(copy, 'data'), { recursive: true, filter })
   cpSync(join(home, 'root.key'), join(copy, 'root.key'))
-  return { home: copy, folder: join(copy, 'data'), variables: variablesOf(copy), apiKey }
+  return { ...printed, home: copy, folder: join(copy, 'data'), variables: variablesOf(copy) }
 }

@@ -6,6 +6,7 @@ import { after, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { DiskFigures } from '../../src/adapters/system/host-machine.ts'
 import type { CheckResult } from '../../src/cli/doctor/run-checks.ts'
+import { NIL_ID } from '../../src/base/id.ts'
 import { readAuthorities } from '../../src/cli/read-authorities.ts'
 import { bareEnvironment } from '../kit/environment.ts'
 import { startVault, temporaryFolder } from '../kit/running-vault.ts'
@@ -23,7 +24,7 @@ const BEHIND_MS = -2 * 60 * 60 * 1000
 const PROGRAM = fileURLToPath(new URL('../../bin/symbolon.cjs', import.meta.url))
 
 /** No test in this file changes it. */
-const { variables } = await stoppedVault({ after })
+const { variables, tenantId } = await stoppedVault({ after })
 
 const elsewhere = temporaryFolder({ after })
 
@@ -112,6 +113,20 @@ const SETTINGS: [
     { SYMBOLON_AUDIT_CHECKPOINT_FILE: join(variables['SYMBOLON_DATA_DIR']!, 'checkpoints') },
     /another volume/,
     { SYMBOLON_AUDIT_CHECKPOINT_FILE: join(elsewhere, 'checkpoints') },
+  ],
+  [
+    'egress-allow-list',
+    'warning',
+    { SYMBOLON_EGRESS_ALLOW_BY_TENANT: `${NIL_ID}=169.254.0.0/16` },
+    /Replace it in SYMBOLON_EGRESS_ALLOW_BY_TENANT/,
+    { SYMBOLON_EGRESS_ALLOW_BY_TENANT: `${NIL_ID}=10.1.0.0/16` },
+  ],
+  [
+    'egress-tenants',
+    'warning',
+    { SYMBOLON_EGRESS_ALLOW_BY_TENANT: `${NIL_ID}=10.1.0.0/16` },
+    /Correct the id in SYMBOLON_EGRESS_ALLOW_BY_TENANT/,
+    { SYMBOLON_EGRESS_ALLOW_BY_TENANT: `${tenantId.toUpperCase()}=10.1.0.0/16` },
   ],
   [
     'audit-checkpoint-file',

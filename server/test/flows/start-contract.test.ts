@@ -21,6 +21,7 @@ import {
   temporaryFolder,
 } from '../kit/running-vault.ts'
 
+const TENANT = '019ca945-0a00-4a01-87a1-c9505f5b7d8d'
 const PACKAGE = fileURLToPath(new URL('../../package.json', import.meta.url))
 
 describe('symbolon init', () => {
@@ -171,6 +172,27 @@ describe('symbolon serve', { concurrency: 2 }, () => {
     }
     assert.deepEqual(readdirSync(folder), [], 'nothing was made before the settings were read')
     // The start prints what reading the settings throws.
+    const flawsByTenant: [value: string, flaw: string][] = [
+      [
+        '10.1.0.0/16',
+        " (see '10.1.0.0/16', which has no tenant: write TENANT_ID= before each destination)",
+      ],
+      [
+        `${TENANT}=10.1.0.0/16,10.2.0.0/16`,
+        " (see '10.2.0.0/16', which has no tenant: write TENANT_ID= before each destination)",
+      ],
+      [
+        `${TENANT}0`,
+        ` (see '${TENANT}0', which has no tenant: write TENANT_ID= before each destination)`,
+      ],
+      ['first=a.example', " (see 'first=a.example', whose tenant is not the id of one, a UUID)"],
+      [
+        `${TENANT}=`,
+        ` (see '${TENANT}=', which has no destination: remove it, or add one after the equals sign)`,
+      ],
+      [`${TENANT}=10.1.2.3/16`, ` (see '${TENANT}=10.1.2.3/16', whose destination is invalid)`],
+      [',', ''],
+    ]
     const values: [variables: Record<string, string>, said: string][] = [
       [
         { SYMBOLON_TOKEN_PRIVACY: 'yes' },
@@ -180,6 +202,14 @@ describe('symbolon serve', { concurrency: 2 }, () => {
         { SYMBOLON_EGRESS_ALLOW: 'ok.example, 10.1.2.3/8,*.b.example:99999' },
         "SYMBOLON_EGRESS_ALLOW is 'ok.example, 10.1.2.3/8,*.b.example:99999' (see '10.1.2.3/8', '*.b.example:99999'), but must be a comma-separated list of addresses, CIDRs and host names, each with an optional port, such as 127.0.0.1:9001, 10.0.0.0/8 and *.internal.example.",
       ],
+      [
+        { SYMBOLON_EGRESS_ALLOW: `${TENANT}=10.1.0.0/16` },
+        `SYMBOLON_EGRESS_ALLOW is '${TENANT}=10.1.0.0/16' (see '${TENANT}=10.1.0.0/16', which belongs in SYMBOLON_EGRESS_ALLOW_BY_TENANT), but must be a comma-separated list of addresses, CIDRs and host names, each with an optional port, such as 127.0.0.1:9001, 10.0.0.0/8 and *.internal.example.`,
+      ],
+      ...flawsByTenant.map(([value, flaw]): [Record<string, string>, string] => [
+        { SYMBOLON_EGRESS_ALLOW_BY_TENANT: value },
+        `SYMBOLON_EGRESS_ALLOW_BY_TENANT is '${value}'${flaw}, but must be a comma-separated list of TENANT_ID=DESTINATION, with the tenant before each destination, such as 019ca945-0a00-4a01-87a1-c9505f5b7d8d=10.1.0.0/16.`,
+      ]),
       [
         { SYMBOLON_PUBLIC_URL: 'https://vault.example/path' },
         "SYMBOLON_PUBLIC_URL is 'https://vault.example/path', but must be unset, or an http or https URL without a path such as https://vault.example.",

@@ -3,14 +3,14 @@ import type { CallOptions, Method, Reply, StillVault } from './still-vault.ts'
 
 /**
  * Sends a request whose body is held back. Resolves once the service has authenticated its key and waits for the body; the
- * function it resolves with sends the body and resolves with the response.
+ * function it resolves with sends the body, unless told to go on holding it, and resolves with the response.
  */
 export async function holdBody(
   { servers }: StillVault,
   method: Method,
   url: string,
   { key, body = {}, headers = {} }: CallOptions,
-): Promise<() => Promise<Reply>> {
+): Promise<(holding?: 'holding') => Promise<Reply>> {
   const text = JSON.stringify(body)
   const isRead = Promise.withResolvers<void>()
   const payload = new Readable({ read: () => isRead.resolve() })
@@ -27,9 +27,12 @@ export async function holdBody(
     payload,
   })
   await isRead.promise
-  return async () => {
-    payload.push(text)
-    payload.push(null)
+  return async (holding) => {
+    servers.expireCaches()
+    if (holding === undefined) {
+      payload.push(text)
+      payload.push(null)
+    }
     const reply = await answering
     return {
       status: reply.statusCode,

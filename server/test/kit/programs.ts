@@ -65,6 +65,14 @@ export function lacksMounts(): string | false {
   return status === 0 ? false : `unshare -rm must be allowed, with mounts: ${stderr.trim()}`
 }
 
+/** Returns the reason tests cannot be root of a namespace of their own on this machine, or false if they can. */
+export function lacksUserNamespaces(): string | false {
+  const lacking = lacksPrograms('setpriv', 'unshare')
+  if (lacking !== false) return lacking
+  const { status, stderr } = spawnSync('unshare', ['-r', 'true'], { encoding: 'utf8' })
+  return status === 0 ? false : `unshare -r must be allowed: ${stderr.trim()}`
+}
+
 /** Returns the reason to skip a test that listens on both families of loopback addresses on this machine, or false. */
 export function lacksIpv6(): string | false {
   const addresses = Object.values(networkInterfaces()).flatMap((it) => it ?? [])

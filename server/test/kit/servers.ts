@@ -32,8 +32,13 @@ export class Servers {
 
   /** Returns the server whose turn it is. */
   next(): App {
-    if (this.apps.length > 1) this.#clock.elapse(IDENTITY_CACHE_MS)
+    this.expireCaches()
     return this.apps[this.#asked++ % this.apps.length]!
+  }
+
+  /** Passes the time after which a server knows what another one changed. */
+  expireCaches(): void {
+    if (this.apps.length > 1) this.#clock.elapse(IDENTITY_CACHE_MS)
   }
 
   /** Returns the server that runs the calling code; if no code is running, the one whose turn it is. */

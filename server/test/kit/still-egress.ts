@@ -8,12 +8,13 @@ import {
   type OutboundCall,
   type OutboundReceiver,
   type OutboundRequest,
+  type Sender,
   type Route,
 } from '../../src/ports/egress.ts'
 
 /** A complete request as sent. */
 export interface SentRequest {
-  readonly owner: string
+  readonly sender: Sender
   readonly url: string
   readonly method: string
   /** Names and values, alternating. */
@@ -34,7 +35,7 @@ export interface StillAnswer {
 /** An egress gateway without a network: records the requests it gets, and answers as tests tell it. */
 export interface StillEgress extends Egress {
   readonly vetted: {
-    readonly owner: string
+    readonly sender: Sender
     readonly url: string
     readonly allowedDestinations: unknown
   }[]
@@ -54,8 +55,8 @@ export function stillEgress(): StillEgress {
     aborted: 0,
     reply: () => ({ status: 200, reason: 'OK' }),
     refuse: (url) => (url.protocol === 'https:' ? null : 'scheme'),
-    async vet(owner, url, allowedDestinations) {
-      egress.vetted.push({ owner, url: url.href, allowedDestinations })
+    async vet(sender, url, allowedDestinations) {
+      egress.vetted.push({ sender, url: url.href, allowedDestinations })
       const { hostname, port } = url
       const covered = (allowedDestinations ?? []).map(parseDestination).some((it) => {
         return it !== null && coversHost(it, hostname, port === '' ? 443 : Number(port))
@@ -64,7 +65,7 @@ export function stillEgress(): StillEgress {
       const refused = egress.refuse(url)
       if (refused === 'unresolved') throw new EgressFailure(refused)
       if (refused !== null) throw new EgressRefusal(refused)
-      return { owner, url, rule: { name: 'public' } }
+      return { sender, url, rule: { name: 'public' } }
     },
     send: (route, request, receiver) => stillCall(egress, route, request, receiver),
     tunnel: () => Promise.reject(new EgressRefusal('unlisted')),
@@ -75,7 +76,7 @@ export function stillEgress(): StillEgress {
 
 function stillCall(
   egress: StillEgress,
-  { owner, url }: Route,
+  { sender, url }: Route,
   request: OutboundRequest,
   receiver: OutboundReceiver,
 ): OutboundCall {
@@ -105,7 +106,7 @@ function stillCall(
   async function play(): Promise<void> {
     const { method, headers } = request
     const body = await wholeBody(request.body)
-    const sent = { owner, url: url.href, method, headers, body }
+    const sent = { sender, url: url.href, method, headers, body }
     egress.sent.push(sent)
     const { status, reason = '', headers: theirs = [], chunks = [], fault } = egress.reply(sent)
     if (status !== undefined && !over) receiver.headerSection(status, reason, theirs)

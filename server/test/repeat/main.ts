@@ -14,7 +14,14 @@ import { CLUSTER_VARIABLE, startCluster } from '../kit/postgres/cluster.ts'
 import { sourceFiles } from '../tidy/source.ts'
 import { dateReaders } from './date-readers.ts'
 import { filesReaching } from './reach.ts'
-import { dateRuns, findFaketime, rangeRun, seedRuns, type RepeatRun } from './runs.ts'
+import {
+  dateRuns,
+  findFaketime,
+  rangeRun,
+  removeFaketimeLeftovers,
+  seedRuns,
+  type RepeatRun,
+} from './runs.ts'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -53,6 +60,7 @@ function plans(): RepeatPlan[] {
 function passes({ name, environment }: RepeatRun, files: readonly string[]): boolean {
   const options = ['--test', '--test-concurrency=3', '--test-reporter=spec']
   const begun = performance.now()
+  if (kind === 'dates') removeFaketimeLeftovers()
   const { status, stdout, stderr, error } = spawnSync(process.execPath, [...options, ...files], {
     env: { ...process.env, ...environment(Date.now()) },
     encoding: 'utf8',

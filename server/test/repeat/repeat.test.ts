@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { sourceFile, sourceFiles } from '../tidy/source.ts'
 import { dateReaders } from './date-readers.ts'
-import { dateRuns, rangeRun, seedRuns } from './runs.ts'
+import { dateRuns, rangeRun, removeFaketimeLeftovers, seedRuns } from './runs.ts'
 
 const KIT = new URL('../kit', import.meta.url).href
 const NOON = Date.UTC(2026, 10, 25, 12)
@@ -34,6 +37,19 @@ describe('dateRuns()', () => {
       if (name !== 'SYMBOLON_TEST_SEED') assert.equal(handedOn[name], date[name], name)
     }
   })
+})
+
+test('removeFaketimeLeftovers() removes files of processes that are gone, and no others', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'symbolon-repeat-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const { pid: gone } = spawnSync(process.execPath, ['--version'])
+  const [own, left] = [process.pid, gone].map((pid) => [
+    `faketime_shm_${pid}`,
+    `sem.faketime_sem_${pid}`,
+  ]) as [string[], string[]]
+  for (const it of [...own, ...left, `other_${gone}`]) writeFileSync(join(folder, it), '')
+  removeFaketimeLeftovers(folder)
+  assert.deepEqual(readdirSync(folder).toSorted(), [...own, `other_${gone}`].toSorted())
 })
 
 test('dateReaders() finds tests that ask for the date, however far away, and those that start the program', () => {

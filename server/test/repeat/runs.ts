@@ -1,5 +1,5 @@
 /** The conditions that tests are repeated under: a seed, or a date. */
-import { globSync } from 'node:fs'
+import { existsSync, globSync, rmSync } from 'node:fs'
 
 export interface RepeatRun {
   /** As in "seed 7". */
@@ -54,6 +54,17 @@ export function findFaketime(): string {
   const [library] = globSync('/usr/lib/*/faketime/libfaketimeMT.so.1')
   if (library !== undefined) return library
   throw new Error('faketime is missing: apt-get install faketime')
+}
+
+/**
+ * Removes what `faketime` left in shared memory of processes that were killed. A process of another user that gets such an id
+ * would end at its start, since it may not open the files.
+ */
+export function removeFaketimeLeftovers(folder = '/dev/shm'): void {
+  for (const path of globSync(`${folder}/*faketime_*`)) {
+    const pid = /_(\d+)$/.exec(path)?.[1]
+    if (pid !== undefined && !existsSync(`/proc/${pid}`)) rmSync(path, { force: true })
+  }
 }
 
 const HOUR_MS = 3_600_000

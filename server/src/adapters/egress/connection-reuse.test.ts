@@ -9,7 +9,7 @@ import {
   EGRESS_CONNECTIONS_MAX,
   EGRESS_EARLY_CLOSE_MS,
 } from '../../base/limits.ts'
-import type { OutboundCall, OutboundRequest } from '../../ports/egress.ts'
+import { senderOf, type OutboundCall, type OutboundRequest } from '../../ports/egress.ts'
 import { collector, type Collected } from '../../../test/kit/collector.ts'
 import { onRequest, testDestination } from '../../../test/kit/test-destination.ts'
 import { UndiciEgress } from './undici-egress.ts'
@@ -304,7 +304,7 @@ async function stage(t: TestContext, { keeps = true } = {}) {
       const url = new URL(`http://${host}:${destination.port}/`)
       const all = [...CARRIERS[carrier], ...headers]
       const request = { method, headers: all, body, timeoutMs: 600_000 }
-      const call = egress.send(await egress.vet(owner, url, null), request, receiver)
+      const call = egress.send(await egress.vet(senderOf(owner), url, null), request, receiver)
       started(call)
       await call.done
       return receiver

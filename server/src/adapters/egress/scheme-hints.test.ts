@@ -2,7 +2,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { parseDestination } from '../../base/destination.ts'
-import type { EgressFailure, EgressFault, EgressHint } from '../../ports/egress.ts'
+import {
+  senderOf,
+  type EgressFailure,
+  type EgressFault,
+  type EgressHint,
+} from '../../ports/egress.ts'
 import { collector } from '../../../test/kit/collector.ts'
 import {
   onRequest,
@@ -126,7 +131,7 @@ async function stage(
   const request = { method: 'POST', headers: CARRIERS[carrier], body, timeoutMs: 600_000 }
   return {
     send: async (): Promise<EgressFailure | null> => {
-      const route = await egress.vet('tenant-a', url, null)
+      const route = await egress.vet(senderOf('tenant-a'), url, null)
       return await egress.send(route, request, collector()).done.then(
         () => null,
         (error: EgressFailure) => error,

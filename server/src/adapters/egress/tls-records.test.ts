@@ -11,12 +11,14 @@ const DATA = record(23, Buffer.from('anything'))
 
 describe('ClientRecords', () => {
   test('lets pass a handshake and all kinds of records, however they are cut', () => {
-    const all = Buffer.concat([HELLO, record(20, [1]), DATA, record(23, []), record(21, [1, 0])])
+    const all = Buffer.concat([record(20, [1]), DATA, record(23, []), record(21, [1, 0])])
     fc.assert(
       fc.property(fc.array(fc.nat({ max: all.length }), { maxLength: 10 }), (cuts) => {
         const client = new ClientRecords('a.test')
-        follow(client, all, cuts)
+        client.follow(HELLO)
         assert.ok(client.begun)
+        client.goOn('other')
+        follow(client, all, cuts)
       }),
     )
   })
@@ -32,7 +34,9 @@ describe('ClientRecords', () => {
     fc.assert(
       fc.property(fc.nat({ max: 3 }), fc.constantFrom(...others), (count, other) => {
         const client = new ClientRecords('a.test')
-        client.follow(Buffer.concat([HELLO, ...Array<Buffer>(count).fill(DATA)]))
+        client.follow(HELLO)
+        client.goOn('other')
+        client.follow(Buffer.concat(Array<Buffer>(count).fill(DATA)))
         assert.throws(() => client.follow(Buffer.from(other, 'latin1')), NOT_TLS)
       }),
     )
@@ -57,10 +61,7 @@ describe('ClientRecords', () => {
     const message = messageOf(HELLO)
     fc.assert(
       fc.property(fc.integer({ min: 1, max: message.length }), (length) => {
-        const records: Buffer[] = []
-        for (let at = 0; at < message.length; at += length) {
-          records.push(record(22, message.subarray(at, at + length)))
-        }
+        const records = inRecords(message, length)
         const client = new ClientRecords('a.test')
         client.follow(Buffer.concat(records.slice(0, -1)))
         assert.ok(!client.begun)
@@ -74,6 +75,7 @@ describe('ClientRecords', () => {
   test('refuses a record of an unknown type', () => {
     const client = new ClientRecords('a.test')
     client.follow(HELLO)
+    client.goOn('other')
     assert.throws(() => client.follow(record(24, [1])), NOT_TLS)
   })
 
@@ -100,19 +102,49 @@ describe('ClientRecords', () => {
     new ClientRecords('a.test').follow(withExtension(0xfe0e, Buffer.from([0])))
   })
 
-  test('refuses another name in a second ClientHello', async () => {
-    const other = await clientHello('b.test')
-    const client = new ClientRecords('a.test')
-    client.follow(Buffer.concat([HELLO, record(20, [1]), HELLO]))
-    assert.throws(() => client.follow(other), NOT_TLS)
+  test('refuses everything between a ClientHello and its answer', () => {
+    for (const early of [HELLO, DATA, record(20, [1]), Buffer.from('E')]) {
+      const client = new ClientRecords('a.test')
+      client.follow(HELLO)
+      assert.throws(() => client.follow(early), NOT_TLS)
+      assert.throws(
+        () => new ClientRecords('a.test').follow(Buffer.concat([HELLO, early])),
+        NOT_TLS,
+      )
+    }
   })
 
-  test('takes no encrypted record for a ClientHello', () => {
+  test('takes only a ClientHello for the host, in any records, once the server asks for another', async () => {
+    const other = messageOf(await clientHello('b.test'))
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: other.length }), fc.boolean(), (length, after) => {
+        const before = after ? [record(20, [1])] : []
+        for (const [message, passes] of [
+          [messageOf(HELLO), true] as const,
+          [other, false] as const,
+        ]) {
+          const client = new ClientRecords('a.test')
+          client.follow(HELLO)
+          client.goOn('retry')
+          const all = Buffer.concat([...before, ...inRecords(message, length)])
+          if (passes) client.follow(Buffer.concat([all, record(20, [1]), DATA]))
+          else assert.throws(() => client.follow(all), NOT_TLS)
+        }
+      }),
+    )
+    for (const instead of [DATA, record(22, [11, 0, 0, 0])]) {
+      const client = new ClientRecords('a.test')
+      client.follow(HELLO)
+      client.goOn('retry')
+      assert.throws(() => client.follow(instead), NOT_TLS)
+    }
+  })
+
+  test('takes no record for a ClientHello once the server has answered otherwise', () => {
     const client = new ClientRecords('a.test')
     client.follow(HELLO)
-    client.follow(record(22, [1, 2, 3, 4, 5, 6, 7]))
-    client.follow(record(22, [1]))
-    client.follow(DATA)
+    client.goOn('other')
+    client.follow(Buffer.concat([record(22, [1, 2, 3, 4, 5, 6, 7]), record(22, [1]), DATA]))
   })
 
   test('never throws anything else, whatever the bytes', () => {
@@ -137,6 +169,27 @@ describe('ServerRecords', () => {
     }
   })
 
+  test('tells a server that asks for another ClientHello, in any records', () => {
+    const retry = Buffer.from(
+      'cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c',
+      'hex',
+    )
+    const [asks, greets] = [retry, Buffer.alloc(32)].map((random) =>
+      Buffer.concat([Buffer.from([2, 0, 0, 70, 3, 3]), random, Buffer.alloc(36)]),
+    ) as [Buffer, Buffer]
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: asks.length }), fc.boolean(), (length, warns) => {
+        for (const [message, answer] of [[asks, 'retry'] as const, [greets, 'other'] as const]) {
+          const server = new ServerRecords()
+          if (warns) server.follow(record(21, [1, 112]))
+          assert.equal(server.answer, null)
+          server.follow(Buffer.concat(inRecords(message, length)))
+          assert.equal(server.answer, answer)
+        }
+      }),
+    )
+  })
+
   test('refuses another protocol, at the beginning or later', () => {
     for (const bytes of ['220 mail', 'HTTP/1.1 400', '\x17\x03\x03\x00\x01a', 'SSH-2.0']) {
       const first = Buffer.from(bytes, 'latin1')
@@ -156,6 +209,15 @@ function follow(records: ClientRecords | ServerRecords, bytes: Buffer, cuts: num
 function record(type: number, content: Iterable<number>): Buffer {
   const bytes = Buffer.from([...content])
   return Buffer.concat([Buffer.from([type, 3, 1, bytes.length >> 8, bytes.length & 255]), bytes])
+}
+
+/** Returns a message in records of this length. */
+function inRecords(message: Buffer, length: number): Buffer[] {
+  const records: Buffer[] = []
+  for (let at = 0; at < message.length; at += length) {
+    records.push(record(22, message.subarray(at, at + length)))
+  }
+  return records
 }
 
 function messageOf(first: Buffer): Buffer {

@@ -14,16 +14,18 @@ export class TlsTunnel extends Duplex {
   readonly #server = new ServerRecords()
   /** What the client has sent before its ClientHello was whole; null once that was passed on. */
   #held: GrowingBuffer | null = new GrowingBuffer()
+  #isAnswered = false
 
   constructor(socket: Socket, host: string | null) {
-    super({ allowHalfOpen: socket.allowHalfOpen })
+    // As the socket: at most a chunk is read ahead.
+    super({ allowHalfOpen: socket.allowHalfOpen, readableHighWaterMark: 1 })
     this.#socket = socket
     this.#client = new ClientRecords(host)
     socket
       .on('data', (chunk: Buffer) => this.#receive(chunk))
       .once('end', () => this.push(null))
       .on('error', (error) => this.destroy(error))
-      .once('close', () => this.destroy())
+      .once('close', () => this.#closeOnceRead())
       .pause()
   }
 
@@ -32,6 +34,8 @@ export class TlsTunnel extends Duplex {
   }
 
   override _write(chunk: Buffer, _: BufferEncoding, done: (error?: Error | null) => void): void {
+    // The server has closed the connection, but what it sent before may not be read yet.
+    if (this.#socket.writableEnded) return done()
     try {
       this.#client.follow(chunk)
     } catch (error) {
@@ -45,6 +49,7 @@ export class TlsTunnel extends Duplex {
   }
 
   override _final(done: (error?: Error | null) => void): void {
+    if (this.#socket.writableEnded) return done()
     if (!this.#client.begun) {
       done(new EgressFailure('tls'))
       return
@@ -58,12 +63,22 @@ export class TlsTunnel extends Duplex {
     else this.#socket.once('close', () => done(error)).destroy()
   }
 
+  /** What the server sent before it closed the connection can still be read. */
+  #closeOnceRead(): void {
+    if (this.#socket.readableEnded && !this.readableEnded) this.once('end', () => this.destroy())
+    else this.destroy()
+  }
+
   #receive(chunk: Buffer): void {
     try {
       this.#server.follow(chunk)
     } catch (error) {
       this.destroy(error as Error)
       return
+    }
+    if (this.#server.answer !== null && !this.#isAnswered) {
+      this.#isAnswered = true
+      this.#client.goOn(this.#server.answer)
     }
     if (!this.push(chunk)) this.#socket.pause()
   }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { describe, test } from 'node:test'
 import { connect as connectTls, createSecureContext } from 'node:tls'
@@ -9,6 +10,7 @@ import { parseDestination } from '../../base/destination.ts'
 import type { DialSettings, Target } from './dial.ts'
 import { dialTunnel, tunnelUrl } from './tunnel.ts'
 import { UndiciEgress } from './undici-egress.ts'
+import { ClientRecords } from './tls-records.ts'
 
 describe('UndiciEgress.tunnel()', () => {
   const refused: [what: string, host: string, port: number, rule: string][] = [
@@ -45,6 +47,28 @@ describe('UndiciEgress.tunnel()', () => {
     await gateway.close()
     await destination.close()
   })
+
+  test('reads no more than a chunk ahead, so that data byte by byte takes no memory', async (t) => {
+    const sockets: Socket[] = []
+    const destination = await testDestination((socket) => void sockets.push(socket.setNoDelay()))
+    const gateway = egress(`127.0.0.1:${destination.port}`)
+    t.after(async () => {
+      await gateway.close()
+      await destination.close()
+    })
+    const dial = () => gateway.tunnel('tenant-a', '127.0.0.1', destination.port, null, SIGNAL)
+    const [tunnel, other] = [await dial(), await dial()]
+    tunnel.on('readable', () => {})
+    while (sockets.length < 2) await new Promise((resolve) => setImmediate(resolve))
+    for (let n = 0; n < 100; n++) {
+      sockets[0]!.write('x')
+      // Arrives later than the byte.
+      sockets[1]!.write('y')
+      await once(other, 'data')
+    }
+    const { readableLength } = tunnel
+    assert.ok(readableLength > 0 && readableLength < 10, `${readableLength} bytes`)
+  })
 })
 
 describe('dialTunnel() to where only https may go', () => {
@@ -60,6 +84,34 @@ describe('dialTunnel() to where only https may go', () => {
     assert.equal(String((await once(tls, 'data'))[0]), 'hello')
     tls.destroy()
     await destination.close()
+  })
+
+  test('lets pass a handshake in which the server asks for another ClientHello', async (t) => {
+    const destination = await testDestination((socket) => socket.end('hello'), {
+      certificate: 'destination',
+      // Not the curve that Node's clients try first.
+      ecdhCurve: 'P-384',
+    })
+    const answered = t.mock.method(ClientRecords.prototype, 'goOn')
+    const tls = connectTls({
+      socket: await dialTunnel(targetOf(destination.port), SETTINGS, false, SIGNAL),
+      servername: 'destination.test',
+      ca: testAuthority(),
+    })
+    assert.equal(String((await once(tls, 'data'))[0]), 'hello')
+    assert.deepEqual(answered.mock.calls[0]?.arguments, ['retry'])
+    tls.destroy()
+    await destination.close()
+  })
+
+  test('ends what is sent between a ClientHello and its answer', async () => {
+    const { tunnel, heard, close } = await tunnelTo()
+    const hello = await clientHello('destination.test')
+    tunnel.write(hello)
+    tunnel.write(Buffer.concat([Buffer.from([20, 3, 3, 0, 1, 1]), await clientHello('other.test')]))
+    await assert.rejects(once(tunnel, 'close'), { name: 'EgressFailure', fault: 'tls' })
+    await close()
+    assert.ok([0, hello.length].includes(heard()), `${heard()} bytes`)
   })
 
   const others: [what: string, ...writes: string[]][] = [
@@ -126,6 +178,26 @@ describe('dialTunnel() to where only https may go', () => {
       assert.equal(heard(), 0)
     })
   }
+
+  test('loses nothing that came before the destination closed the connection, however late it is read', async () => {
+    const content = Buffer.alloc(10_000, 7)
+    const record = Buffer.concat([Buffer.from([22, 3, 3, 10_000 >> 8, 10_000 & 255]), content])
+    const { tunnel, destination, close } = await tunnelTo((socket) => {
+      socket.once('data', () => socket.end(record))
+    })
+    tunnel.write(await clientHello('destination.test'))
+    await once(tunnel, 'readable')
+    while (destination.open() > 0) await new Promise((resolve) => void setImmediate(resolve))
+    // The destination no longer listens.
+    tunnel.write(Buffer.from([23, 3, 3, 0, 0]))
+    for (let n = 0; n < 20; n++) await new Promise((resolve) => void setImmediate(resolve))
+    const read: Buffer[] = []
+    tunnel.on('data', (it: Buffer) => read.push(it))
+    while (!tunnel.closed) await new Promise((resolve) => void setImmediate(resolve))
+    assert.deepEqual(Buffer.concat(read), record)
+    assert.equal(tunnel.readableEnded, true)
+    await close()
+  })
 
   test('is closed when its socket is, and not before', async () => {
     const { tunnel, destination, close } = await tunnelTo()

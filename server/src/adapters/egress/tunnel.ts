@@ -34,7 +34,7 @@ export function dialTunnel(
   signal.addEventListener('abort', abort)
   const giveUp = dial(
     asDialled,
-    { ...settings, permits },
+    { ...settings, permits, readAheadBytes: 1 },
     { session: undefined },
     (error, socket) => {
       clearTimeout(timer)

@@ -13,7 +13,13 @@ import {
   EGRESS_WAITING_MAX,
 } from '../../base/limits.ts'
 import { egressContract } from '../../ports/egress.contract.ts'
-import type { Egress, OutboundCall, OutboundReceiver, OutboundRequest } from '../../ports/egress.ts'
+import {
+  senderOf,
+  type Egress,
+  type OutboundCall,
+  type OutboundReceiver,
+  type OutboundRequest,
+} from '../../ports/egress.ts'
 import { collector, type Collected } from '../../../test/kit/collector.ts'
 import {
   onRequest,
@@ -48,36 +54,39 @@ describe('vet()', () => {
   test('asks no resolver about a destination that is not allowed', async (t) => {
     const { egress, asked } = await stage(t)
     const url = new URL('https://other.example/')
-    await assert.rejects(egress.vet('tenant-a', url, ['*.example.com']), { rule: 'unlisted' })
-    await assert.rejects(egress.vet('tenant-a', url, []), { rule: 'unlisted' })
+    await assert.rejects(egress.vet(senderOf('tenant-a'), url, ['*.example.com']), {
+      rule: 'unlisted',
+    })
+    await assert.rejects(egress.vet(senderOf('tenant-a'), url, []), { rule: 'unlisted' })
     assert.deepEqual(asked, [])
-    await egress.vet('tenant-a', url, ['other.example'])
+    await egress.vet(senderOf('tenant-a'), url, ['other.example'])
     assert.deepEqual(asked, ['other.example'])
   })
 
   test('checks the address of an allowed destination like any other', async (t) => {
     const { egress } = await stage(t)
     const url = new URL('https://10.0.0.1/')
-    await assert.rejects(egress.vet('tenant-a', url, ['10.0.0.1']), { rule: 'literal' })
+    await assert.rejects(egress.vet(senderOf('tenant-a'), url, ['10.0.0.1']), { rule: 'literal' })
   })
 
   test('says which entry let a destination through', async (t) => {
     const { egress } = await stage(t)
-    const rule = async (url: string) => (await egress.vet('tenant-a', new URL(url), null)).rule
+    const rule = async (url: string) =>
+      (await egress.vet(senderOf('tenant-a'), new URL(url), null)).rule
     assert.deepEqual(await rule('http://name.test:1/'), { name: 'allowed', entry: '127.0.0.1/32' })
   })
 
   test('keeps callers from the own port of the service', async (t) => {
     const { egress, destination, url } = await stage(t)
-    await egress.vet('tenant-a', url, null)
+    await egress.vet(senderOf('tenant-a'), url, null)
     egress.own(destination.port)
-    await assert.rejects(egress.vet('tenant-a', url, null), { rule: 'address' })
+    await assert.rejects(egress.vet(senderOf('tenant-a'), url, null), { rule: 'address' })
   })
 
   test('rejects a name that has no address', async (t) => {
     const { egress } = await stage(t, { resolve: async () => [] })
     const url = new URL('https://name.test/')
-    await assert.rejects(egress.vet('tenant-a', url, null), { fault: 'unresolved' })
+    await assert.rejects(egress.vet(senderOf('tenant-a'), url, null), { fault: 'unresolved' })
   })
 })
 
@@ -186,7 +195,7 @@ for (const carrier of ['undici', 'node'] as const) {
           })
           return false
         })
-        const route = await egress.vet('tenant-a', url, null)
+        const route = await egress.vet(senderOf('tenant-a'), url, null)
         call.now = egress.send(route, { ...GET, headers: own }, receiver)
         await call.now.done
         assert.equal(receiver.body.length, 4 << 20)
@@ -212,7 +221,7 @@ for (const carrier of ['undici', 'node'] as const) {
           most = Math.max(most, read)
         }
       })()
-      const route = await egress.vet('tenant-a', url, null)
+      const route = await egress.vet(senderOf('tenant-a'), url, null)
       const receivers = [1, 2, 3, 4].map(() => collector(() => ((read += 1), true)))
       await Promise.all(
         receivers.map((it) => egress.send(route, { ...GET, headers: own }, it).done),
@@ -246,7 +255,7 @@ for (const carrier of ['undici', 'node'] as const) {
     test('draws from a stream no faster than the destination takes it', async (t) => {
       let drawn = 0
       const { egress, url } = await stage(t, { answer: (socket) => void socket.pause() })
-      const route = await egress.vet('tenant-a', url, null)
+      const route = await egress.vet(senderOf('tenant-a'), url, null)
       const chunks = (async function* () {
         for (;;) {
           drawn += 1
@@ -285,7 +294,7 @@ for (const carrier of ['undici', 'node'] as const) {
           socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\na'),
         ),
       })
-      const route = await egress.vet('tenant-a', url, null)
+      const route = await egress.vet(senderOf('tenant-a'), url, null)
       const early = collector()
       const first = egress.send(route, { ...GET, headers: own }, early)
       first.abort()
@@ -309,7 +318,7 @@ for (const carrier of ['undici', 'node'] as const) {
       const { egress, destination, url } = await stage(t, {
         answer: (socket) => void socket.resume(),
       })
-      const route = await egress.vet('tenant-a', url, null)
+      const route = await egress.vet(senderOf('tenant-a'), url, null)
       const calls = [1, 2, 3].map(
         () => egress.send(route, { ...GET, headers: own }, collector()).done,
       )
@@ -327,7 +336,7 @@ for (const carrier of ['undici', 'node'] as const) {
       const { egress, destination, url } = await stage(t, {
         answer: onRequest((it) => waiting.push(it)),
       })
-      const route = await egress.vet('tenant-a', url, null)
+      const route = await egress.vet(senderOf('tenant-a'), url, null)
       const send = () => egress.send(route, { ...GET, headers: own }, collector())
       const count = EGRESS_CONNECTIONS_MAX + EGRESS_WAITING_MAX
       const calls = Array.from({ length: count }, send)
@@ -404,7 +413,7 @@ for (const carrier of ['undici', 'node'] as const) {
 
 test('send() goes where was vetted, whatever the name resolves to by then', async (t) => {
   const { egress, url } = await stage(t, { resolve: async () => ['127.0.0.1'] })
-  const route = await egress.vet('tenant-a', url, null)
+  const route = await egress.vet(senderOf('tenant-a'), url, null)
   url.hostname = 'elsewhere.test'
   const receiver = collector()
   await egress.send(route, GET, receiver).done
@@ -433,7 +442,7 @@ test('send() keeps the connections of so many destinations, and lets those go th
   })
   const first = new URL('/slow', url)
   const receiver = collector()
-  const call = egress.send(await egress.vet('tenant-a', first, null), GET, receiver)
+  const call = egress.send(await egress.vet(senderOf('tenant-a'), first, null), GET, receiver)
   for (let it = 0; it < EGRESS_POOLS_MAX; it += 1) {
     await sent(egress, new URL(url.href.replace('name', `name-${it}`)), GET)
   }
@@ -448,7 +457,7 @@ test('send() keeps the connections of so many destinations, and lets those go th
 
 test('send() takes no route but its own', async (t) => {
   const { egress, url } = await stage(t)
-  const route = { owner: 'tenant-a', url, rule: { name: 'public' } } as const
+  const route = { sender: senderOf('tenant-a'), url, rule: { name: 'public' } } as const
   assert.throws(() => egress.send(route, GET, collector()), /not vetted/)
 })
 
@@ -531,7 +540,7 @@ async function sent(
   owner = 'tenant-a',
 ): Promise<Collected> {
   const receiver: Collected & OutboundReceiver = collector()
-  await egress.send(await egress.vet(owner, url, null), request, receiver).done
+  await egress.send(await egress.vet(senderOf(owner), url, null), request, receiver).done
   return receiver
 }
 

@@ -3,7 +3,7 @@
  * rebinding and request smuggling. Decision 0023.
  *
  *   proxy, callback, ...                                        reactor (through the jail's broker)
- *        | vet(owner, url, allowedDestinations)     | tunnel(owner, host, port, allowedDestinations)
+ *        | vet(sender, url, allowedDestinations)    | tunnel(tenantId, host, port, allowedDestinations)
  *   +------------------------------------------------------------------------+
  *   | vet      endpointOf(url)        parse: scheme, host, port              |
  *   |          isAllowedDestination() the destinations of the caller         |
@@ -20,7 +20,7 @@
  *   +-------------------------------------------+                     |
  *        | admit                                                      |
  *   +-------------------------------------------+                     |
- *   | Pool     per owner, endpoint, addresses   |   1,000 pools,      |
+ *   | Pool     per sender, endpoint, addresses  |   1,000 pools,      |
  *   |          64 requests in flight,           |   the least         |
  *   |          256 queued                       |   recently used     |
  *   |   PooledConnection (undici) | DialAgent   |   retires           |
@@ -38,6 +38,8 @@
  *  - Sockets connect to vetted addresses, never to names. No second lookup can change the target (DNS rebinding).
  *  - Every address is checked twice: all of them in judge(), the dialled one again in dial().
  *  - Connections and TLS sessions are never shared between owners or destinations, nor name answers between owners.
+ *  - Everything is judged by the rule of the tenant that sends: what is exempt for one tenant is refused for the others
+ *    (decision 0092). No verdict is kept: each vet() judges, and each dial() judges again.
  *  - A connection carries one request at a time, over HTTP/1.1. Redirects are not followed. Only a GET is sent again, once
  *    (decision 0068).
  *  - Callers cannot set the fields that name the destination or frame the body: these come from the route and the body.
@@ -46,26 +48,28 @@
 import { networkInterfaces } from 'node:os'
 import type { Duplex } from 'node:stream'
 import type { SecureContext } from 'node:tls'
-import type { Destination } from '../../base/destination.ts'
 import type { IpAddress } from '../../base/ip-address.ts'
 import { EGRESS_POOLS_MAX } from '../../base/limits.ts'
 import { ReadThrottle, type TickClock } from '../../base/read-throttle.ts'
 import {
   EgressFailure,
   EgressRefusal,
+  senderOf,
   type Egress,
   type OutboundCall,
   type OutboundReceiver,
   type OutboundRequest,
   type Route,
+  type Sender,
 } from '../../ports/egress.ts'
-import { addressKnownAs, DestinationRule } from './destination-rule.ts'
+import { addressKnownAs, type DestinationRule } from './destination-rule.ts'
 import type { DialSettings, Target } from './dial.ts'
 import { NodeCall } from './node-call.ts'
 import { Names, systemResolve, type NameAnswer, type Resolve } from './names.ts'
 import { isAllowedDestination, endpointOf, type EgressEndpoint } from './egress-endpoint.ts'
 import type { Pool, PoolHistory } from './pool.ts'
 import { ReuseHistory } from './reuse-history.ts'
+import { TenantRules, type Exemptions } from './tenant-rules.ts'
 import { Timekeeper } from './timekeeper.ts'
 import { trustOf } from './trust.ts'
 
@@ -74,9 +78,7 @@ import { dialTunnel, tunnelUrl } from './tunnel.ts'
 import { UndiciCall } from './undici-call.ts'
 import { wayOf } from './way-of.ts'
 
-export interface EgressSettings {
-  /** Exempt from the rule that only public addresses may be reached. */
-  readonly allow: readonly Destination[]
+export interface EgressSettings extends Exemptions {
   /** Certificate authorities in PEM, trusted in addition to the machine's. */
   readonly extraAuthorities: readonly string[]
   /** Replaces the system's resolver, for tests. */
@@ -85,13 +87,13 @@ export interface EgressSettings {
 
 /** The egress gateway, on undici and Node's HTTP client. Decision 0023. */
 export class UndiciEgress implements Egress {
-  readonly #rule: DestinationRule
+  readonly #rules: TenantRules
   readonly #names: Names
   readonly #timekeeper = new Timekeeper()
-  readonly #dialling: DialSettings
   readonly #throttle = new ReadThrottle(TICK_CLOCK)
   readonly #reuse = new ReuseHistory()
-  /** By owner and destination; the most recently used comes last. */
+  readonly #authorities: readonly string[]
+  /** By sender and destination; the most recently used comes last. */
   readonly #pools = new Map<string, Pool>()
   /** The most recently used pool. */
   #usedLast: Pool | null = null
@@ -100,33 +102,32 @@ export class UndiciEgress implements Egress {
   #trust: SecureContext | null = null
   #closed = false
 
-  constructor({ allow, extraAuthorities, resolve = systemResolve }: EgressSettings) {
-    this.#rule = new DestinationRule(allow, addressesOfThisMachine)
+  constructor({ extraAuthorities, resolve = systemResolve, ...exemptions }: EgressSettings) {
+    this.#rules = new TenantRules(exemptions, addressesOfThisMachine)
     this.#names = new Names(resolve, () => this.#timekeeper.now())
-    this.#dialling = {
-      trust: () => (this.#trust ??= trustOf(extraAuthorities)),
-      permits: (endpoint, address) => this.#rule.permits(endpoint, address),
-    }
+    this.#authorities = extraAuthorities
   }
 
   /** Declares `port` on this machine as the service's own: see DestinationRule. */
   own(port: number): void {
-    this.#rule.own(port)
+    this.#rules.own(port)
   }
 
   async vet(
-    owner: string,
+    sender: Sender,
     url: URL,
     allowedDestinations: readonly string[] | null,
   ): Promise<Route> {
     carriers ??= await import('./pool.ts')
     const endpoint = endpointOf(url)
-    const { addresses, texts, key } = await this.#addressesOf(owner, endpoint, allowedDestinations)
+    const { tenantId, owner } = sender
+    const rule = this.#rules.of(tenantId)
+    const { addresses, texts, key } = await this.#addressesOf(sender, endpoint, allowedDestinations)
     const scheme = endpoint.secure ? 'https' : 'http'
-    return new VettedRoute(owner, url, this.#rule.judge(endpoint, addresses), {
+    return new VettedRoute(sender, url, rule.judge(endpoint, addresses), {
       target: { endpoint, addresses: texts },
-      owner,
-      key: `${owner} ${scheme} ${endpoint.host} ${endpoint.port} ${key}`,
+      sender,
+      key: `${tenantId} ${owner} ${scheme} ${endpoint.host} ${endpoint.port} ${key}`,
     })
   }
 
@@ -143,23 +144,22 @@ export class UndiciEgress implements Egress {
   }
 
   async tunnel(
-    owner: string,
+    tenantId: string,
     host: string,
     port: number,
     allowedDestinations: readonly string[] | null,
     signal: AbortSignal,
   ): Promise<Duplex> {
     const endpoint = endpointOf(tunnelUrl(host, port))
-    const lease = this.#tunnelLimits.acquire(owner, endpoint.host)
+    const rule = this.#rules.of(tenantId)
+    const lease = this.#tunnelLimits.acquire(tenantId, endpoint.host)
     try {
-      const answer = this.#addressesOf(owner, endpoint, allowedDestinations)
+      const answer = this.#addressesOf(senderOf(tenantId), endpoint, allowedDestinations)
       const { addresses, texts } = await unlessAborted(answer, signal)
-      this.#rule.judge(endpoint, addresses)
+      rule.judge(endpoint, addresses)
       const target = { endpoint: endpoint, addresses: texts }
-      const plain = texts.every((it) => {
-        return this.#rule.permits({ ...endpoint, secure: false }, it)
-      })
-      const socket = await dialTunnel(target, this.#dialling, plain, signal)
+      const plain = texts.every((it) => rule.permits({ ...endpoint, secure: false }, it))
+      const socket = await dialTunnel(target, this.#dialling(rule), plain, signal)
       this.#tunnels.add(socket)
       socket.once('close', () => {
         this.#tunnels.delete(socket)
@@ -186,22 +186,27 @@ export class UndiciEgress implements Egress {
 
   /** Returns the addresses to judge. Throws EgressRefusal if no address could make the endpoint acceptable. */
   #addressesOf(
-    owner: string,
+    { tenantId, owner }: Sender,
     endpoint: EgressEndpoint,
     allowedDestinations: readonly string[] | null,
   ): NameAnswer | Promise<NameAnswer> {
     if (allowedDestinations !== null && !isAllowedDestination(endpoint, allowedDestinations))
       throw new EgressRefusal('unlisted')
-    this.#rule.beforeLookup(endpoint)
+    this.#rules.of(tenantId).beforeLookup(endpoint)
     const { host, literal } = endpoint
     return literal === null ? this.#names.answer(owner, host) : literalAnswer(host, literal)
   }
 
-  #poolFor({ target, owner, key }: VettedPath): Pool {
-    const readerOptions = { throttle: this.#throttle, owner }
-    const pool =
-      this.#pools.get(key) ??
-      new carriers!.Pool(target, this.#dialling, readerOptions, this.#historyOf(owner, target))
+  /** Returns how `rule`, that of one tenant, lets connections be made. */
+  #dialling(rule: DestinationRule): DialSettings {
+    return {
+      trust: () => (this.#trust ??= trustOf(this.#authorities)),
+      permits: (endpoint, address) => rule.permits(endpoint, address),
+    }
+  }
+
+  #poolFor({ target, sender, key }: VettedPath): Pool {
+    const pool = this.#pools.get(key) ?? this.#newPool(target, sender)
     if (pool === this.#usedLast) return pool
     this.#usedLast = pool
     this.#pools.delete(key)
@@ -212,6 +217,12 @@ export class UndiciEgress implements Egress {
       idlest.retire()
     }
     return pool
+  }
+
+  #newPool(target: Target, { tenantId, owner }: Sender): Pool {
+    const dialling = this.#dialling(this.#rules.of(tenantId))
+    const readerOptions = { throttle: this.#throttle, owner }
+    return new carriers!.Pool(target, dialling, readerOptions, this.#historyOf(owner, target))
   }
 
   /** Returns the history of a destination, whatever addresses its name has by then. */
@@ -232,19 +243,19 @@ let carriers: typeof import('./pool.ts') | undefined
 /** The vetted target of a route, and the pool for it. */
 interface VettedPath {
   readonly target: Target
-  readonly owner: string
+  readonly sender: Sender
   /** Key of the pool. */
   readonly key: string
 }
 
 class VettedRoute implements Route {
-  readonly owner: string
+  readonly sender: Sender
   readonly url: URL
   readonly rule: Route['rule']
   readonly way: VettedPath
 
-  constructor(owner: string, url: URL, rule: Route['rule'], way: VettedPath) {
-    this.owner = owner
+  constructor(sender: Sender, url: URL, rule: Route['rule'], way: VettedPath) {
+    this.sender = sender
     this.url = url
     this.rule = rule
     this.way = way

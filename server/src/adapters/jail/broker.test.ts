@@ -130,6 +130,36 @@ test('a guest that does not read is sent nothing more, until it does', async () 
   assert.deepEqual(sent, ['data 1 hello'])
 })
 
+test('while the guest has no room, nothing more is read from the outside, and nothing of it is lost', async () => {
+  const { broker, dials, sent, open, flush } = stage()
+  open(1)
+  const socket = new SlowSocket([])
+  dials[0]!.resolve(socket)
+  await settled()
+  sent.length = 0
+  const bytes = Buffer.from(Array.from({ length: WINDOW_BYTES + 100 }, (_, n) => 97 + (n % 26)))
+  socket.push(bytes.subarray(0, WINDOW_BYTES - 10))
+  socket.push(bytes.subarray(WINDOW_BYTES - 10, WINDOW_BYTES + 20))
+  await settled()
+  assert.ok(socket.isPaused())
+  for (const it of bytes.subarray(WINDOW_BYTES + 20)) socket.push(Buffer.of(it))
+  socket.push(null)
+  await settled()
+  assert.equal(socket.readableLength, 80, 'it reads on')
+  flush()
+  for (const amount of [5, 20, 75]) {
+    broker.take(WHOSE, frameOf(FRAME.credit, 1, [0, 0, 0, amount]))
+    await settled()
+    flush()
+  }
+  assert.equal(sent.at(-1), 'finish 1 ')
+  const received = sent.slice(0, -1).map((it) => {
+    assert.match(it, /^data 1 /)
+    return it.slice('data 1 '.length)
+  })
+  assert.equal(received.join(''), bytes.toString())
+})
+
 test('a guest learns of a refusal no more than it may know', async () => {
   const cases: [thrown: Error, reason: string][] = [
     [new EgressLimitReached('Too many connections'), 'Too many connections'],

@@ -2,12 +2,13 @@ import assert from 'node:assert/strict'
 import { Duplex } from 'node:stream'
 import { test } from 'node:test'
 import {
+  REACTOR_FRAMES_OF_OPEN,
   REACTOR_FRAMES_PER_S,
   REACTOR_STALL_MS_MAX,
   REACTOR_UNREAD_BYTES_MAX,
 } from '../../base/limits.ts'
 import { GuestChannel } from './guest-channel.ts'
-import { FRAME, numberedFrame } from './guest/frames.ts'
+import { FRAME, FrameReader, numberedFrame } from './guest/frames.ts'
 
 const CLOSE = numberedFrame(FRAME.close, 1, '')
 
@@ -68,6 +69,46 @@ test('a guest that sends too many frames is read more slowly, and all of it', as
     await settled()
   }
   assert.equal(seen.length, count * together)
+})
+
+const slower: [what: string, chunk: Buffer, most: number][] = [
+  [
+    'opens connections',
+    numberedFrame(FRAME.open, 1, '{}'),
+    REACTOR_FRAMES_PER_S / REACTOR_FRAMES_OF_OPEN,
+  ],
+  ['writes byte by byte', Buffer.from([0]), REACTOR_FRAMES_PER_S],
+]
+for (const [what, chunk, most] of slower) {
+  test(`a guest that ${what} is read more slowly`, async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const { pipe } = stage()
+    let read = 0
+    pipe.prependListener('data', () => (read += 1))
+    if (chunk.length === 1) pipe.push(Buffer.from([0, 0x10, 0, 0, FRAME.data]))
+    for (let n = 0; n < 3 * most; n++) pipe.push(chunk)
+    await settled()
+    assert.ok(read >= most && read < 2 * most, `${read} of ${3 * most}`)
+  })
+}
+
+test('a frame that comes in pieces is kept in one piece', () => {
+  const reader = new FrameReader(100)
+  const content = Buffer.from('a text of some length')
+  const bytes = numberedFrame(FRAME.data, 7, content)
+  const following = numberedFrame(FRAME.finish, 7, '')
+  for (const it of bytes.subarray(0, -1)) {
+    const piece = Buffer.from([it])
+    assert.deepEqual(reader.push(piece), [])
+    // It may be used again, so that nothing keeps it.
+    piece.fill(0xff)
+  }
+  const frames = reader.push(Buffer.concat([bytes.subarray(-1), following, bytes.subarray(0, 3)]))
+  const last = reader.push(bytes.subarray(3))
+  for (const it of [frames[0]!, ...last]) {
+    assert.deepEqual([it.kind, it.payload.subarray(4)], [FRAME.data, content])
+  }
+  assert.deepEqual([frames.length, frames[1]!.kind, last.length], [2, FRAME.finish, 1])
 })
 
 test('what is no frame is a fault', async () => {

@@ -1,12 +1,13 @@
 import type { Duplex } from 'node:stream'
 import {
+  REACTOR_FRAMES_OF_OPEN,
   REACTOR_FRAMES_PER_S,
   REACTOR_RESULT_BYTES_MAX,
   REACTOR_STALL_MS_MAX,
   REACTOR_UNREAD_BYTES_MAX,
 } from '../../base/limits.ts'
 import type { FrameSender } from './broker.ts'
-import { FrameReader, type Frame } from './guest/frames.ts'
+import { FRAME, FrameReader, type Frame } from './guest/frames.ts'
 
 export interface ChannelEvents {
   /** Handles a frame; throws when it breaks the protocol. */
@@ -87,7 +88,7 @@ export class GuestChannel implements FrameSender {
     try {
       const frames = this.#reader.push(chunk)
       for (const it of frames) this.#events.frame(it)
-      this.#spend(frames.length)
+      this.#spend(costOf(frames))
     } catch {
       this.#events.fault()
     }
@@ -113,6 +114,12 @@ export class GuestChannel implements FrameSender {
   #readOn(): void {
     if (!this.#congested && this.#rest === undefined) this.#stream.resume()
   }
+}
+
+/** Returns how many frames they count for. Reading a part of one counts, too. */
+function costOf(frames: readonly Frame[]): number {
+  const opens = frames.filter(({ kind }) => kind === FRAME.open).length
+  return Math.max(1, frames.length + opens * (REACTOR_FRAMES_OF_OPEN - 1))
 }
 
 /** Memory that a frame takes besides its bytes while it waits to be written. */

@@ -1,8 +1,17 @@
 import assert from 'node:assert/strict'
-import { chmodSync, mkdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  readdirSync,
+  realpathSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { test } from 'node:test'
+import { readableFolder } from '../../../test/kit/readable-installation.ts'
 import { temporaryFolder } from '../../../test/kit/running-vault.ts'
 import { prepareGuestInstallation } from './guest-installation.ts'
 import { installedPackages } from './packages.ts'
@@ -29,6 +38,36 @@ test('prepareGuestInstallation() copies packages that only root can read, and fi
   assert.equal(
     found.folders.every((it) => it.startsWith(closed)),
     !root,
+  )
+})
+
+test('prepareGuestInstallation() makes no copy where others could replace it, and goes on where it cannot be written', (t) => {
+  const closed = realpathSync(temporaryFolder(t))
+  put(path.join(closed, 'node_modules/a'), {}, '42')
+  chmodSync(closed, 0o700)
+  const packages = installedPackages(['a'], path.join(closed, 'index.js'))
+  const [ofOthers, ofGroup, ofAll, inner] = ['others', 'group', 'all', 'all/inner'].map((name) => {
+    const folder = path.join(realpathSync(readableFolder(t)), name)
+    mkdirSync(folder, { recursive: true })
+    return folder
+  })
+  const root = process.getuid!() === 0
+  if (root) chownSync(ofOthers!, 1, 1)
+  chmodSync(ofGroup!, 0o775)
+  chmodSync(ofAll!, 0o777)
+  chmodSync(path.dirname(inner!), 0o777)
+  const unfit = [ofOthers!, ofGroup!, ofAll!, inner!]
+  const last = readableFolder(t)
+
+  const parents = [...unfit, '/proc', last]
+  const { files, ownUser } = prepareGuestInstallation('jail', packages, 'bwrap', parents)
+  t.after(() => files.remove())
+
+  assert.equal(ownUser, root)
+  if (root) assert.equal(path.dirname(files.folder), realpathSync(last))
+  assert.deepEqual(
+    unfit.flatMap((it) => readdirSync(it)),
+    [],
   )
 })
 

@@ -7,6 +7,7 @@ import {
   mkdirSync,
   readdirSync,
   realpathSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
@@ -37,7 +38,7 @@ export interface GuestInstallation {
 
 /**
  * Finds what guests consist of. If the service is root, and other users cannot read all of it, returns a private copy that
- * they can, so that no guest has to run as root. Decision 0091.
+ * they can, in the first of `parents` that serves, so that no guest has to run as root. Decision 0091.
  *
  * Without a folder for the copy, `ownUser` is false although the service is root.
  */
@@ -45,6 +46,7 @@ export function prepareGuestInstallation(
   level: ReactorLevel,
   packages: InstalledPackages,
   bubblewrap: string,
+  parents: readonly string[] = [tmpdir(), '/tmp', '/var/tmp'],
 ): GuestInstallation {
   const launcherPackages = installedPackages(['koffi'], LAUNCHER)
   const files = prepareGuestFiles()
@@ -53,8 +55,8 @@ export function prepareGuestInstallation(
     return { ...here, ownUser: false }
   if (canBeReadByAll(partsOf(here, level, bubblewrap))) return { ...here, ownUser: true }
   files.remove()
-  for (const parent of READABLE_PARENTS.filter((it) => existsSync(it) && canBeReadByAll([it]))) {
-    const copy = copyInto(prepareGuestFiles(parent), here, level)
+  for (const parent of parents.filter(isFitForCopy)) {
+    const copy = copyTo(parent, here, level)
     if (copy !== null && canBeReadByAll(partsOf(copy, level, bubblewrap))) {
       return { ...copy, ownUser: true }
     }
@@ -63,7 +65,19 @@ export function prepareGuestInstallation(
   return { ...here, files: prepareGuestFiles(), ownUser: false }
 }
 
-const READABLE_PARENTS = [tmpdir(), '/tmp', '/var/tmp']
+/** Whether everyone can read what is in `folder`, and only root can replace what root puts there: root runs some of it. */
+function isFitForCopy(folder: string): boolean {
+  if (!existsSync(folder) || !canBeReadByAll([folder])) return false
+  for (let it = realpathSync(folder); ; it = path.dirname(it)) {
+    const { uid, mode } = statSync(it)
+    if (uid !== 0 || ((mode & OTHERS_WRITE) !== 0 && (mode & STICKY) === 0)) return false
+    if (it === path.dirname(it)) return true
+  }
+}
+
+/** Of the group, and of all users. */
+const OTHERS_WRITE = 0o022
+const STICKY = 0o1000
 
 type GuestParts = Omit<GuestInstallation, 'ownUser'>
 
@@ -74,6 +88,19 @@ function partsOf(it: GuestParts, level: ReactorLevel, bubblewrap: string): strin
   // Bubblewrap has the guest's user from the start.
   const around = [bubblewrap, path.dirname(it.launcher), ...it.launcherPackages.folders]
   return [...parts, ...[...around, ...runtimeFiles(it.node)].filter(existsSync)]
+}
+
+/** Returns a copy in `parent`; null if that has no room, cannot be written or lets no program be run. */
+function copyTo(parent: string, here: GuestParts, level: ReactorLevel): GuestParts | null {
+  let files: GuestFiles | undefined
+  try {
+    files = prepareGuestFiles(parent)
+    return copyInto(files, here, level)
+  } catch (error) {
+    files?.remove()
+    if ((error as NodeJS.ErrnoException).syscall === undefined) throw error
+    return null
+  }
 }
 
 /** Copies to the folder of `files` what not everyone can read; null if no program can be run there. */

@@ -16,17 +16,23 @@ export interface ConnectionSender {
  * One connection of a guest to the outside. It lasts until its dial has settled and its socket is closed, whatever the guest
  * says; closing it aborts the dial.
  *
- * Per direction at most one window of bytes is buffered here, in one piece, however many frames it came in.
+ * Towards the outside at most one window of bytes is buffered here, in one piece, however many frames it came in. Towards the guest
+ * it is the last chunk of the outside, which is paused until that was sent.
  */
 export class RelayedConnection {
   readonly #guest: ConnectionSender
   readonly #dialling = new AbortController()
   #outside: Duplex | null = null
+  /** What the guest has no room for yet. */
+  #held: Buffer | null = null
   /** Bytes that wait for an open connection, or for the write before. */
   #waiting: Buffer | null = null
   #waitingBytes = 0
   #writing = false
   #finished = false
+  /** What the outside did before all of its bytes were sent to the guest: it ended, or was closed. */
+  #ended = false
+  #over = false
   #closed = false
   #reason = ''
   /** Bytes that the guest may still send before it gets more credit. */
@@ -51,21 +57,27 @@ export class RelayedConnection {
       this.#closed = true
       return
     }
-    const gone = (): void => {
-      this.close('')
-      this.#guest.gone(FRAME.close, this.#reason)
-    }
     outside.on('error', () => this.close('The connection was reset'))
-    if (outside.closed) return gone()
-    outside.once('close', gone)
+    if (outside.closed) return this.#end()
+    outside.once('close', () => {
+      // What came before can still be sent, when the guest has room for it.
+      if (this.#held === null) this.#end()
+      else this.#over = true
+    })
     if (this.#closed) {
       outside.destroy()
       return
     }
     this.#outside = outside
-    outside.on('readable', () => this.pump())
+    // Not `readable`: what is not read then is kept chunk by chunk, however small they are.
+    outside.on('data', (chunk: Buffer) => {
+      this.#held = chunk
+      this.pump()
+    })
+    // Also while it is paused, if it was resumed in the same turn.
     outside.once('end', () => {
-      if (!this.#closed) this.#guest.send(FRAME.finish)
+      if (this.#held === null) this.#finish()
+      else this.#ended = true
     })
     this.#guest.send(FRAME.opened)
     this.#writeWaiting()
@@ -90,24 +102,41 @@ export class RelayedConnection {
     this.#closed = true
     this.#reason = reason
     this.#waiting = null
+    this.#held = null
     this.#dialling.abort()
     this.#outside?.destroy()
+    if (this.#over) this.#end()
+  }
+
+  /** Tells the guest that nothing more comes. */
+  #finish(): void {
+    if (!this.#closed) this.#guest.send(FRAME.finish)
+  }
+
+  /** Nothing is left of the connection. */
+  #end(): void {
+    this.#over = false
+    this.close('')
+    this.#guest.gone(FRAME.close, this.#reason)
   }
 
   /** Passes on bytes from the outside, as far as the guest has room for them. */
   pump(): void {
-    const outside = this.#outside
-    if (outside === null) return
-    while (!this.#closed && this.#room > 0 && this.#guest.ready()) {
-      const available = Math.min(this.#room, outside.readableLength)
-      const chunk: Buffer | null = outside.read(available > 0 ? available : undefined)
-      if (chunk === null) return
+    while (this.#held !== null && !this.#closed && this.#room > 0 && this.#guest.ready()) {
+      const chunk = this.#held.subarray(0, this.#room)
+      this.#held = chunk.length < this.#held.length ? this.#held.subarray(chunk.length) : null
       this.#sent += chunk.length
       this.#guest.send(FRAME.data, chunk, () => {
         this.#flushed += chunk.length
-        this.pump()
+        if (!this.#closed) this.pump()
       })
     }
+    if (this.#held !== null) this.#outside?.pause()
+    else if (this.#outside?.isPaused() === true) this.#outside.resume()
+    if (this.#held !== null || this.#closed) return
+    if (this.#ended) this.#finish()
+    this.#ended = false
+    if (this.#over) this.#end()
   }
 
   /** Bytes that the guest may be sent now. Bytes that have not left this process count, whatever it says. */

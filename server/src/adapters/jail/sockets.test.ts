@@ -6,6 +6,7 @@ import { onRequest, testAuthority, testDestination } from '../../../test/kit/tes
 import { Sensitive } from '../../base/sensitive.ts'
 import { EgressRefusal } from '../../ports/egress.ts'
 import type { ReactorOutcome } from '../../ports/reactor-runner.ts'
+import { CONNECTIONS_MAX } from './guest/frames.ts'
 import { JailRunner } from './jail-runner.ts'
 
 /** The connections requested, in order. */
@@ -13,6 +14,14 @@ const asked: string[] = []
 
 const echo = onRequest((socket, headerSection, body) => {
   const [line = ''] = headerSection.split('\r\n')
+  if (line.includes(' /short ')) {
+    socket.end('short')
+    return
+  }
+  if (line.includes(' /ended ')) {
+    socket.end(`HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n${'a'.repeat(LONG)}`)
+    return
+  }
   const said = JSON.stringify({ line, length: body.length, long: 'a'.repeat(LONG) })
   socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${said.length}\r\n\r\n${said}`)
 })
@@ -83,6 +92,49 @@ describe('a guest', () => {
     }
   }
 
+  for (const scheme of ['https', 'http']) {
+    test(`gets all that came before the destination closed the connection, however slowly it reads, over ${scheme}`, async () => {
+      const outcome = await run(
+        `const answer = await new Promise((resolve, reject) =>
+          require('${scheme}').get('${scheme}://destination.test/ended', resolve).on('error', reject))
+        let length = 0
+        for await (const it of answer) {
+          length += it.length
+          await new Promise((resolve) => setTimeout(resolve, 20))
+        }
+        return length`,
+      )
+      assert.equal(resultOf(outcome), LONG)
+    })
+  }
+
+  test('has no connection of an earlier run, even if the destination closed it and something was left unread', async () => {
+    const code = `kept ??= null
+      const before = kept === null ? null : kept.destroyed
+      kept = require('net').connect(80, 'destination.test')
+      kept.write('GET /short HTTP/1.1\\r\\n\\r\\n')
+      while (!kept._readableState.ended) await new Promise((resolve) => setImmediate(resolve))
+      return before`
+    const again = { reactorId: 'reactor-again', before: 'let kept;' }
+    assert.equal(resultOf(await run(code, {}, undefined, again)), null)
+    assert.equal(resultOf(await run(code, {}, undefined, again)), true)
+  })
+
+  test('cannot write to a connection that was closed', async () => {
+    const outcome = await run(
+      `const socket = require('net').connect({ host: 'destination.test', port: 80, allowHalfOpen: true })
+      socket.write('GET /ended HTTP/1.1\\r\\n\\r\\n')
+      for await (const it of socket) {}
+      return await new Promise((resolve) => {
+        let reason = null
+        socket.on('error', ({ message }) => resolve((reason = message)))
+        const write = () => { socket.write('a'); if (reason === null) setImmediate(write) }
+        write()
+      })`,
+    )
+    assert.match(String(resultOf(outcome)), /closed|destroyed/)
+  })
+
   test('learns why a destination is refused, and nothing else', async () => {
     const outcome = await run(
       `return await fetch('https://forbidden.test').catch((error) => error.cause.message)`,
@@ -124,6 +176,14 @@ describe('a guest', () => {
     ['more bytes than the window allows', 'open, frame(64, Buffer.alloc(70000))'],
     ['more credit than the window has', 'open, frame(65, Buffer.from([0, 1, 0, 0]))'],
     ['one connection twice', 'open, open'],
+    [
+      'more connections than it may have',
+      `...Array.from({ length: ${CONNECTIONS_MAX + 1} }, (_, n) => {
+        const numbered = Buffer.from(open)
+        numbered.writeUInt32BE(n, 5)
+        return numbered
+      })`,
+    ],
     ['bytes after the last', 'open, frame(66), frame(64, Buffer.from("a"))'],
     ['a destination that is none', 'frame(68, Buffer.from("[]"))'],
     ['a destination that is no JSON', 'frame(68, Buffer.from("{"))'],
@@ -150,12 +210,17 @@ describe('a guest', () => {
 
 let runs = 0
 
-async function run(body: string, args: object = {}, key?: string): Promise<ReactorOutcome> {
+async function run(
+  body: string,
+  args: object = {},
+  key?: string,
+  { reactorId = `reactor-${++runs}`, before = '' } = {},
+): Promise<ReactorOutcome> {
   return await runner.run({
     tenantId: 'tenant-a',
-    reactorId: `reactor-${++runs}`,
+    reactorId,
     version: '1',
-    code: `module.exports = async (req) => { const { args } = req; ${body} }`,
+    code: `${before} module.exports = async (req) => { const { args } = req; ${body} }`,
     args: new Sensitive(JSON.stringify(args)),
     configuration: new Sensitive('{}'),
     apiKey: key === undefined ? null : new Sensitive(key),

@@ -38,8 +38,8 @@ export class Meters {
   /** Counts requests sent, and measures the time until the header section of the response arrives. */
   egress(inner: Egress): Egress {
     return {
-      vet: (owner, url, allowedDestinations) =>
-        inner.vet(owner, url, allowedDestinations).catch((error: unknown) => {
+      vet: (sender, url, allowedDestinations) =>
+        inner.vet(sender, url, allowedDestinations).catch((error: unknown) => {
           this.#egress.add(outcomeOf(error))
           throw error
         }),
@@ -59,8 +59,8 @@ export class Meters {
         )
         return call
       },
-      tunnel: (owner, host, port, allowedDestinations, signal) =>
-        inner.tunnel(owner, host, port, allowedDestinations, signal),
+      tunnel: (tenantId, host, port, allowedDestinations, signal) =>
+        inner.tunnel(tenantId, host, port, allowedDestinations, signal),
       close: () => inner.close(),
     }
   }

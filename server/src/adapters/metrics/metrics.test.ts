@@ -3,7 +3,13 @@ import { test } from 'node:test'
 import * as fc from '../../../test/kit/fast-check.ts'
 import { Histogram } from '../../base/histogram.ts'
 import { Sensitive } from '../../base/sensitive.ts'
-import { EgressFailure, EgressRefusal, type Egress, type OutboundCall } from '../../ports/egress.ts'
+import {
+  EgressFailure,
+  EgressRefusal,
+  senderOf,
+  type Egress,
+  type OutboundCall,
+} from '../../ports/egress.ts'
 import { callbackStage } from '../../../test/kit/callback-stage.ts'
 import { stillRunner } from '../../../test/kit/still-runner.ts'
 import { stillVault } from '../../../test/kit/still-vault.ts'
@@ -110,7 +116,7 @@ test('what leaves is counted by its outcome, and passes as it is', async () => {
   for (let n = 0; n < 3; n++) {
     await egress.send(null!, null!, receiver).done.catch(() => {})
   }
-  await assert.rejects(egress.vet('a', new URL('https://a.example'), null), EgressRefusal)
+  await assert.rejects(egress.vet(senderOf('a'), new URL('https://a.example'), null), EgressRefusal)
   assert.deepEqual(seen, [[200, 'OK', []], false, 'end'])
   const text = renderFamilies(meters.families())
   assert.match(text, /^symbolon_egress_total\{outcome="answered"\} 1$/m)

@@ -56,23 +56,52 @@ export const NETWORK_CHECKS: readonly Check[] = [
   {
     name: 'egress-allow-list',
     group: 'network',
-    run: async ({ config: { egressAllow } }) => {
-      const wide = egressAllow.filter(isWide).map((it) => it.text)
-      if (wide.length > 0) {
-        return warning(
-          `SYMBOLON_EGRESS_ALLOW has ${wide.join(', ')}, which lifts the ban on private addresses (SSRF) almost entirely.`,
-          'Replace it in SYMBOLON_EGRESS_ALLOW with the single destinations that are needed, each with its port.',
-        )
+    run: async ({ config: { egressAllow, egressAllowByTenant } }) => {
+      const ofTenants = [...egressAllowByTenant.values()].flat()
+      for (const [setting, allowed] of [
+        ['SYMBOLON_EGRESS_ALLOW', egressAllow],
+        ['SYMBOLON_EGRESS_ALLOW_BY_TENANT', ofTenants],
+      ] as const) {
+        const wide = allowed.filter(isWide).map((it) => it.text)
+        if (wide.length > 0) {
+          return warning(
+            `${setting} has ${wide.join(', ')}, which lifts the ban on private addresses (SSRF) almost entirely.`,
+            `Replace it in ${setting} with the single destinations that are needed, each with its port.`,
+          )
+        }
+        const metadata = allowed.filter(coversMetadata).map((it) => it.text)
+        if (metadata.length > 0) {
+          return warning(
+            `${setting} has ${metadata.join(', ')}, which contains the metadata service of clouds.`,
+            `Replace it in ${setting} with blocks that do not contain 169.254.169.254.`,
+          )
+        }
       }
-      const metadata = egressAllow.filter(coversMetadata).map((it) => it.text)
-      if (metadata.length > 0) {
-        return warning(
-          `SYMBOLON_EGRESS_ALLOW has ${metadata.join(', ')}, which contains the metadata service of clouds.`,
-          'Replace it in SYMBOLON_EGRESS_ALLOW with blocks that do not contain 169.254.169.254.',
-        )
+      if (egressAllow.length + ofTenants.length === 0) {
+        return ok('No destination is exempt from the egress rules.')
       }
-      if (egressAllow.length === 0) return ok('No destination is exempt from the egress rules.')
-      return ok(`${egressAllow.length} destinations are exempt from the egress rules.`)
+      return ok(
+        `${egressAllow.length} destinations are exempt from the egress rules for every tenant, and ${ofTenants.length} for one.`,
+      )
+    },
+  },
+  {
+    name: 'egress-tenants',
+    group: 'network',
+    applies: ({ egressAllowByTenant }) => egressAllowByTenant.size > 0,
+    run: async ({ config: { egressAllowByTenant }, vault }) => {
+      const { tenants } = await vault()
+      const unknown: string[] = []
+      for (const id of egressAllowByTenant.keys()) {
+        if ((await tenants.find(id)) === null) unknown.push(id)
+      }
+      if (unknown.length === 0) {
+        return ok(`All ${egressAllowByTenant.size} tenants with exempt destinations exist.`)
+      }
+      return warning(
+        `SYMBOLON_EGRESS_ALLOW_BY_TENANT has entries for ${unknown.join(', ')}, which is no tenant of this vault.`,
+        'Correct the id in SYMBOLON_EGRESS_ALLOW_BY_TENANT, which GET /tenants/self shows, or remove the entries.',
+      )
     },
   },
 ]

@@ -1,3 +1,4 @@
+import { allowedDestinations } from '../../access/destinations.ts'
 import type { Principal } from '../../base/access.ts'
 import { PROXY_KEY_CHARS_MAX } from '../../base/limits.ts'
 import type { StoredTenant } from '../../ports/stored.ts'
@@ -54,6 +55,6 @@ export function anonymousOf({ id, tenant }: FoundProxy): Principal {
     permissions: [],
     rules: [],
     within: null,
-    destinations: null,
+    destinations: allowedDestinations(tenant, []),
   }
 }

@@ -3,7 +3,7 @@ import {
   CALLBACK_ANSWER_MS_MAX,
   CALLBACK_TIMEOUT_MS,
 } from '../../base/limits.ts'
-import { EgressFailure, EgressRefusal } from '../../ports/egress.ts'
+import { EgressFailure, EgressRefusal, senderOf } from '../../ports/egress.ts'
 import type { World } from '../../ports/world.ts'
 import { parseRetryAfter } from './schedule.ts'
 
@@ -43,7 +43,7 @@ export async function send(
 ): Promise<DeliveryOutcome> {
   const outcome = Promise.withResolvers<DeliveryOutcome>()
   try {
-    const route = await egress.vet(tenantId, url, destinations)
+    const route = await egress.vet(senderOf(tenantId), url, destinations)
     let read = 0
     let complete = false
     const request = {

@@ -1,4 +1,5 @@
 import { rightsOf } from '../../access/authenticate.ts'
+import { allowedDestinations } from '../../access/destinations.ts'
 import type { EphemeralKey, EphemeralKeys } from '../../access/ephemeral-keys.ts'
 import { findApplication } from '../../access/get-application.ts'
 import type { RequestContext, Rights } from '../../base/access.ts'
@@ -50,12 +51,12 @@ export async function tokenCreatorContext(
   }
   const application = await findApplication(world, context.tenantId, config.applicationId)
   if (application === null) throw new ServiceError('reactor_application_gone')
-  return { ...context, ...unrecorded, ...standingOf(application), within: null }
+  return { ...context, ...unrecorded, ...standingOf(context, application), within: null }
 }
 
-function standingOf(application: StoredApplication) {
-  const { id: applicationId, destinations } = application
-  return { applicationId, destinations, ...rightsOf(application) }
+function standingOf(context: RequestContext, application: StoredApplication) {
+  const destinations = allowedDestinations(context, [application])
+  return { applicationId: application.id, destinations, ...rightsOf(application) }
 }
 
 function mayCreate({ type, permissions, rules }: Rights): Rights {

@@ -9,7 +9,7 @@ import { hostOf } from '../../base/absolute-url.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import type { Answer } from '../../http/endpoint.ts'
 import type { TokenSettings } from '../../tokens/token-settings.ts'
-import { EgressFailure, EgressRefusal } from '../../ports/egress.ts'
+import { EgressFailure, EgressRefusal, senderOf } from '../../ports/egress.ts'
 import type { StoredReactor } from '../../ports/stored.ts'
 import type { World } from '../../ports/world.ts'
 import { authorizeReactorInvocation, prepare } from '../invocation/prepare.ts'
@@ -120,7 +120,7 @@ async function vetCallback(
   url: URL,
 ): Promise<void> {
   try {
-    await egress.vet(context.tenantId, url, context.destinations)
+    await egress.vet(senderOf(context.tenantId), url, context.destinations)
   } catch (error) {
     if (error instanceof EgressRefusal) {
       const refused = {

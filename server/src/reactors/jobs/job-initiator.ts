@@ -1,4 +1,4 @@
-import { commonDestinations } from '../../access/destinations.ts'
+import { allowedDestinations, commonDestinations } from '../../access/destinations.ts'
 import { findApplication } from '../../access/get-application.ts'
 import { rightsOf } from '../../access/authenticate.ts'
 import type { KeyReference, RequestContext, Rights } from '../../base/access.ts'
@@ -45,9 +45,9 @@ export async function contextOfJob(
     ...rights,
     within: grantor === null ? (session?.within ?? null) : rightsOf(grantor),
     grantorId,
-    destinations: [application.destinations, grantor?.destinations ?? null].reduce(
-      commonDestinations,
+    destinations: commonDestinations(
       initiator.destinations,
+      allowedDestinations(tenant, grantor === null ? [application] : [application, grantor]),
     ),
     traceId,
     decisions: [],
@@ -67,8 +67,8 @@ async function exists(
 }
 
 /**
- * Returns the destinations allowed for the result: those allowed when it was requested that the application, and for a session
- * its grantor, still allow. Once one of these is deleted or has expired, there are none.
+ * Returns the destinations allowed for the result: those allowed when it was requested that the tenant, the application, and for
+ * a session its grantor, still allow. Once one of these is deleted or has expired, there are none.
  */
 export async function allowedDestinationsOfResult(
   world: Pick<World, 'clock' | 'store'>,
@@ -76,10 +76,10 @@ export async function allowedDestinationsOfResult(
   { applicationId, destinations, session }: Initiator,
 ): Promise<readonly string[] | null> {
   const ids = [applicationId, session?.giverId].filter((it) => it !== undefined)
-  const applications = await Promise.all(ids.map((it) => findApplication(world, tenantId, it)))
-  return applications
-    .map((it) => (it === null ? NO_DESTINATIONS : it.destinations))
-    .reduce(commonDestinations, destinations)
+  const [tenant, ...applications] = await Promise.all([
+    world.store.tenants.find(tenantId),
+    ...ids.map((it) => findApplication(world, tenantId, it)),
+  ])
+  if (tenant === null) return []
+  return commonDestinations(destinations, allowedDestinations(tenant, applications))
 }
-
-const NO_DESTINATIONS: readonly string[] = []

@@ -35,7 +35,7 @@ const FLOOD = `module.exports = async () => {
   pipe._handle.readStart()
 }`
 
-test('a process that leaves answers of the service unread is ended', async () => {
+test('a process that asks for connections without an end, and leaves the answers unread, is ended', async () => {
   const { outcome } = await runAlone(FLOOD)
   assert.equal(outcome.kind, 'died', JSON.stringify(outcome))
 })

@@ -10,6 +10,8 @@ export interface ConnectionEvents {
   data(chunk: Buffer): void
   finished(): void
   closed(error: Error | null): void
+  /** Nothing more of what came before the close will be read: the run is over. */
+  dropped(): void
 }
 
 /**
@@ -23,6 +25,8 @@ export class Connections {
   readonly #open = new Map<number, Connection>()
   /** Connections that wait for others to be closed; the first comes next. */
   readonly #waiting = new Map<Connection, () => void>()
+  /** Connections that the host has closed, and that may have something to be read. */
+  readonly #unread = new Set<Connection>()
   #last = 0
   #onceClosed: (() => void) | null = null
 
@@ -34,6 +38,7 @@ export class Connections {
     const number = ++this.#last
     const leave = (): boolean => {
       const waited = this.#waiting.delete(connection)
+      this.#unread.delete(connection)
       this.#noteClosed()
       return waited
     }
@@ -52,9 +57,11 @@ export class Connections {
     return this.#open.size + this.#waiting.size > 0
   }
 
-  /** Resolves when no connection is open. */
+  /** Resolves when no connection is open. Drops what was not read of them, so that no later run finds it. */
   async allClosed(): Promise<void> {
     if (this.someOpen) await new Promise<void>((resolve) => (this.#onceClosed = resolve))
+    for (const it of this.#unread) it.drop()
+    this.#unread.clear()
   }
 
   /** Handles a frame; returns whether it concerned a connection. */
@@ -64,6 +71,7 @@ export class Connections {
     const connection = this.#open.get(number)
     if (kind === FRAME.close || kind === FRAME.refused) {
       this.#open.delete(number)
+      if (connection !== undefined) this.#unread.add(connection)
       this.#beginNext()
     }
     connection?.take(kind, payload.subarray(4))
@@ -136,6 +144,10 @@ export class Connection {
   close(): void {
     if (!this.#leave()) this.#sendFrame(FRAME.close)
     this.#over = true
+  }
+
+  drop(): void {
+    this.#events.dropped()
   }
 
   take(kind: number, content: Buffer): void {

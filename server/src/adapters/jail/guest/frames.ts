@@ -78,6 +78,7 @@ export function frame(kind: number, content: Uint8Array = NOTHING): Buffer {
 const allocUnsafe = Buffer.allocUnsafe.bind(Buffer)
 const concat = Buffer.concat.bind(Buffer)
 const byteLength = Buffer.byteLength.bind(Buffer)
+const { max } = Math
 const from = Buffer.from.bind(Buffer) as (text: string) => Buffer
 const NOTHING = allocUnsafe(0)
 
@@ -95,11 +96,13 @@ export function numberedFrame(kind: number, number: number, content: string | Ui
   return concat([header, bytes])
 }
 
-/** Splits a byte stream into frames. */
+/** Splits a byte stream into frames. Incomplete ones are kept in one buffer, however many pieces they come in. */
 export class FrameReader {
   readonly #bytesMax: number
-  #chunks: Buffer[] = []
+  #kept = NOTHING
   #length = 0
+  /** Length of the frame in it, as far as that is known. */
+  #announced = HEADER_BYTES
 
   /** `bytesMax` limits the payload. */
   constructor(bytesMax: number) {
@@ -108,30 +111,43 @@ export class FrameReader {
 
   /** Returns the frames completed so far. Throws RangeError when one announces too long a payload. */
   push(chunk: Buffer): Frame[] {
-    this.#chunks.push(chunk)
-    this.#length += chunk.length
+    const waited = this.#length > 0
+    if (waited) this.#keep(chunk)
+    const bytes = waited ? this.#kept.subarray(0, this.#length) : chunk
     const frames: Frame[] = []
-    while (this.#length >= HEADER_BYTES) {
-      const header = this.#peek(HEADER_BYTES)
-      const length = header.readUInt32BE(0)
+    let at = 0
+    this.#announced = HEADER_BYTES
+    while (bytes.length - at >= HEADER_BYTES) {
+      const length = bytes.readUInt32BE(at)
       if (length > this.#bytesMax) throw new RangeError('A frame is too long')
-      if (this.#length < HEADER_BYTES + length) break
-      const whole = this.#peek(HEADER_BYTES + length)
-      this.#drop(HEADER_BYTES + length)
-      frames.push({ kind: header.readUInt8(4), payload: whole.subarray(HEADER_BYTES) })
+      const end = at + HEADER_BYTES + length
+      if (end > bytes.length) {
+        this.#announced = end - at
+        break
+      }
+      frames.push({
+        kind: bytes.readUInt8(at + 4),
+        payload: bytes.subarray(at + HEADER_BYTES, end),
+      })
+      at = end
     }
+    if (waited && at === 0) return frames
+    // The frames are views of the buffer: what is left of it takes another.
+    this.#kept = NOTHING
+    this.#length = 0
+    if (at < bytes.length) this.#keep(bytes.subarray(at))
     return frames
   }
 
-  /** Returns the first bytes in one piece; chunks joined for that stay joined. */
-  #peek(length: number): Buffer {
-    if (this.#chunks[0]!.length < length) this.#chunks = [Buffer.concat(this.#chunks)]
-    return this.#chunks[0]!.subarray(0, length)
-  }
-
-  #drop(length: number): void {
-    this.#chunks[0] = this.#chunks[0]!.subarray(length)
-    if (this.#chunks[0].length === 0) this.#chunks.shift()
-    this.#length -= length
+  #keep(chunk: Buffer): void {
+    const length = this.#length + chunk.length
+    if (length > this.#kept.length) {
+      // All of the frame at once: what is not written to takes no memory. No more, since threads get a copy of the whole buffer.
+      const larger = allocUnsafe(max(length, this.#announced))
+      larger.set(this.#kept.subarray(0, this.#length))
+      this.#kept = larger
+    }
+    this.#kept.set(chunk, this.#length)
+    this.#length = length
   }
 }

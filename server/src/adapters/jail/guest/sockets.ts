@@ -32,6 +32,8 @@ export function replaceSockets(connections: Connections, authorities: readonly s
     options.socket ??= net.connect({
       host: options.host ?? 'localhost',
       port: Number(options.port),
+      // Else it would close at its end, and with it the connection above it, which may hold what was not read yet.
+      allowHalfOpen: true,
     })
     return connectTls(options, listener ?? undefined)
   }
@@ -59,7 +61,7 @@ interface Ways {
   connecting: boolean
   _peername: object
   _read: () => void
-  _write: (chunk: Buffer, encoding: BufferEncoding, done: () => void) => void
+  _write: (chunk: Buffer, encoding: BufferEncoding, done: (error?: Error) => void) => void
   _writev: null
   _final: (done: () => void) => void
   _destroy: (error: Error | null, done: (error?: Error | null) => void) => void
@@ -79,6 +81,8 @@ function connect(
     return
   }
   let owed = 0
+  let finished = false
+  let closed = false
   socket.connecting = true
   const connection = all.open(
     { host, port: Number(port) },
@@ -93,20 +97,28 @@ function connect(
         owed += chunk.length
         if (socket.push(chunk)) pay()
       },
-      finished: () => void socket.push(null),
+      finished() {
+        finished = true
+        socket.push(null)
+      },
       closed(error) {
+        closed = true
         // Clients wait for a connection or an error, not for a close.
         const early = socket.connecting ? new Error('The connection was closed') : undefined
-        socket.destroy(error ?? early)
+        const reason = error ?? early
+        // What came before its end can still be read; then the socket closes by itself, as one of the system does.
+        if (!finished || reason !== undefined) socket.destroy(reason)
       },
+      dropped: () => void socket.destroy(),
     },
   )
   const destroy = socket._destroy.bind(socket)
   Object.assign(socket, {
     _peername: { address: host, port: Number(port), family: 'IPv4' },
     _read: pay,
-    _write(chunk: Buffer, encoding: BufferEncoding, done: () => void) {
+    _write(chunk: Buffer, encoding: BufferEncoding, done: (error?: Error) => void) {
       socket._unrefTimer()
+      if (closed) return done(new Error('The connection was closed'))
       connection.write(Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk, encoding), done)
     },
     _writev: null,

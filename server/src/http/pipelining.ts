@@ -1,0 +1,245 @@
+import type { IncomingMessage, Server } from 'node:http'
+import { Socket } from 'node:net'
+import { KEEP_ALIVE_TIMEOUT_MS, PIPELINED_REQUESTS_MAX } from '../base/limits.ts'
+import type { ReadThrottle } from '../base/read-throttle.ts'
+import { CHUNKS_LIKE_A_REQUEST } from './connection-throttle.ts'
+import { inFlightOf } from './in-flight-responses.ts'
+import { holdReading, releaseReading } from './read-hold.ts'
+import { SliceEnds } from './slice-ends.ts'
+
+/**
+ * Bounds the requests in flight on one connection: while PIPELINED_REQUESTS_MAX of its responses have not left, it is not read.
+ * Decision 0089.
+ *
+ * Node reads 64 KiB at once, two thousand short requests, and its parser hands over all of them before anything else runs. So the
+ * second request in flight stops the parser, and from then on the connection is parsed in slices that hold one request each.
+ * Connections that wait for each response are left alone.
+ */
+export class Pipelining {
+  readonly #throttle: ReadThrottle
+  readonly #connections = new WeakMap<Socket, PipelinedConnection>()
+  /** Those with more than one request in flight so far. */
+  readonly #sliced = new Set<PipelinedConnection>()
+
+  constructor(throttle: ReadThrottle) {
+    this.#throttle = throttle
+  }
+
+  watch(server: Server): void {
+    server.on('connection', (socket: Socket) => {
+      const connection = new PipelinedConnection(socket, this.#throttle, this.#sliced)
+      this.#connections.set(socket, connection)
+    })
+    const closeIdleConnections = server.closeIdleConnections.bind(server)
+    // When the server stops, Node takes a connection for idle if it has parsed no further request.
+    server.closeIdleConnections = () => {
+      const waiting = [...this.#sliced].filter((it) => it.waits)
+      for (const { socket } of waiting) socket.destroy = () => socket
+      closeIdleConnections()
+      for (const { socket } of waiting) Reflect.deleteProperty(socket, 'destroy')
+    }
+  }
+
+  /** Returns whether `error` only says where the parser stopped; then the connection goes on in slices. */
+  goesOn(error: ParserStop, socket: Socket): boolean {
+    const { code, rawPacket, bytesParsed } = error
+    const connection = this.#connections.get(socket)
+    if (code !== 'HPE_PAUSED' || connection === undefined) return false
+    connection.goOn((rawPacket as Buffer).subarray(bytesParsed))
+    return true
+  }
+}
+
+/** What Node reports of a parser that stopped. */
+interface ParserStop extends Error {
+  readonly code?: string
+  readonly rawPacket?: unknown
+  readonly bytesParsed?: number
+}
+
+/** Whether the bytes of `request` had been read and kept, because of the requests before it. */
+export function wasKept(request: IncomingMessage): boolean {
+  return kept.has(request)
+}
+
+const kept = new WeakSet<IncomingMessage>()
+
+/** The part of Node's HTTP parser that is used here. It has been there, unchanged, since before Node 12. */
+interface Parser {
+  onIncoming?: (message: IncomingMessage, keepAlive: boolean) => number
+  resume(): void
+}
+
+/**
+ * What each request of a connection that goes on is charged: so much that no other goes on in the same turn. Node accepts one
+ * connection a turn, and new callers would wait behind strangers for as many turns as those have connections.
+ */
+const CHUNKS_OF_RELEASE = 6 * CHUNKS_LIKE_A_REQUEST
+
+/** Tells the parser to stop after this header section: `HPE_PAUSED` in the interface of llhttp. */
+const STOP = 21
+
+type ParsedSocket = Socket & { parser: Parser | null; _paused?: boolean }
+
+class PipelinedConnection {
+  readonly socket: ParsedSocket
+  readonly #throttle: ReadThrottle
+  readonly #sliced: Set<PipelinedConnection>
+  /** Node's own listener for data, which parses it; null while Node reads the connection by itself. */
+  #parse: ((chunk: Buffer) => void) | null = null
+  #ends = new SliceEnds()
+  /** The request that was parsed last. */
+  #latest: IncomingMessage | null = null
+  /** Requests announced to the throttle that have not come. */
+  #announced = 0
+  #held = false
+  /** Whether the stream holds bytes that were put back. */
+  #putBack = false
+  /** Whether such bytes are being parsed. */
+  #parsesKept = false
+
+  constructor(socket: Socket, throttle: ReadThrottle, sliced: Set<PipelinedConnection>) {
+    this.socket = socket as ParsedSocket
+    this.#throttle = throttle
+    this.#sliced = sliced
+    const { parser } = this.socket
+    const onIncoming = parser?.onIncoming
+    // Without the means to stop the parser, every connection is parsed in slices.
+    if (typeof onIncoming !== 'function') this.#slice()
+    else parser!.onIncoming = (message, keepAlive) => this.#take(message, keepAlive, onIncoming)
+  }
+
+  /** Whether requests that were read wait for those before them. */
+  get waits(): boolean {
+    return this.#putBack
+  }
+
+  /** Parses `rest`, which was read together with what made the parser stop. */
+  goOn(rest: Buffer): void {
+    this.socket.parser?.resume()
+    this.#slice()
+    this.#ends.bodyBegins(this.#latest!)
+    // Without a body the request is complete at once, even if nothing follows.
+    this.#parse!(rest.subarray(0, 0))
+    this.#read(rest)
+  }
+
+  #take(
+    message: IncomingMessage,
+    keepAlive: boolean,
+    onIncoming: NonNullable<Parser['onIncoming']>,
+  ): number {
+    const { upgrade } = message as { upgrade?: boolean }
+    this.#latest = message
+    if (this.#parsesKept) kept.add(message)
+    const result = onIncoming(message, keepAlive)
+    if (inFlightOf(this.socket).size < 2) return result
+    if (this.#announced > 0) this.#announced -= 1
+    else this.#throttle.spend(CHUNKS_LIKE_A_REQUEST)
+    if (result !== 0 || this.#parse !== null) return result
+    if (upgrade !== true) return STOP
+    // The parser cannot stop here. What was read after an upgrade is discarded.
+    process.nextTick(() => this.#slice())
+    return result
+  }
+
+  /** From now on Node hands over what it reads. */
+  #slice(): void {
+    const { socket } = this
+    if (this.#parse !== null || socket.destroyed) return
+    const [parse] = socket.listeners('data') as [(chunk: Buffer) => void]
+    this.#parse = parse
+    this.#sliced.add(this)
+    socket.once('close', () => this.#sliced.delete(this))
+    const onPause = socket.listeners('pause') as (() => void)[]
+    const onResume = socket.listeners('resume') as (() => void)[]
+    socket.off('data', parse)
+    socket.on('data', (chunk: Buffer) => this.#read(chunk))
+    if (!(socket instanceof Socket)) return
+    // With its first listener for data, Node takes away those that stop reading the socket whenever the stream pauses. Without
+    // them the stream would read ahead.
+    for (const it of onPause) if (!socket.listeners('pause').includes(it)) socket.on('pause', it)
+    for (const it of onResume) {
+      socket.off('resume', it)
+      socket.on('resume', () => {
+        if (!this.#held) it.call(socket)
+      })
+    }
+    socket._read = () => {}
+  }
+
+  #read(chunk: Buffer): void {
+    const { socket } = this
+    this.#parsesKept = this.#putBack
+    this.#putBack = false
+    let at = 0
+    while (at < chunk.length && !this.#isStopped()) {
+      const end = this.#ends.next(chunk, at, this.#latest?.complete !== false)
+      const before = this.#latest
+      this.#parse!(chunk.subarray(at, end))
+      if (this.#latest !== before) this.#ends.bodyBegins(this.#latest!)
+      at = end
+      // Malformed bytes, or another protocol: nothing after them is parsed.
+      if (socket.destroyed || socket.parser === null) return
+    }
+    this.#parsesKept = false
+    const waits = this.#isFull() || (at < chunk.length && this.#isTooMuch())
+    this.#putBack = at < chunk.length
+    if (waits && !this.#held) this.#hold()
+    if (!this.#putBack) return
+    socket.pause()
+    socket.unshift(chunk.subarray(at))
+  }
+
+  #isStopped(): boolean {
+    return (
+      this.#isFull() || this.#isTooMuch() || this.socket.isPaused() || this.socket._paused === true
+    )
+  }
+
+  #isFull(): boolean {
+    return inFlightOf(this.socket).size >= PIPELINED_REQUESTS_MAX && this.#isBetweenRequests()
+  }
+
+  /** Whether others have sent so much in this tick that later requests of this connection have to wait. */
+  #isTooMuch(): boolean {
+    return this.#announced === 0 && this.#throttle.isExhausted && this.#isBetweenRequests()
+  }
+
+  /** The last request that fits must be read to the end of its body. */
+  #isBetweenRequests(): boolean {
+    return this.#latest?.complete !== false
+  }
+
+  #hold(): void {
+    const { socket } = this
+    this.#held = true
+    holdReading(socket, 'pipeline')
+    this.#throttle.spend(-this.#announced * CHUNKS_OF_RELEASE)
+    this.#announced = 0
+    const responses = [...inFlightOf(socket)]
+    if (responses.length < PIPELINED_REQUESTS_MAX) this.#awaitRelease()
+    else responses[0]!.once('close', () => this.#awaitRelease())
+    // Node takes the connection for idle then. A server that stops closes idle connections sooner.
+    const last = responses.at(-1)
+    if (last === undefined) this.#keepAlive()
+    else last.once('close', () => this.#keepAlive())
+  }
+
+  #keepAlive(): void {
+    const { socket } = this
+    if (this.#putBack && socket instanceof Socket) socket.setTimeout(KEEP_ALIVE_TIMEOUT_MS)
+  }
+
+  #awaitRelease(): void {
+    const { socket } = this
+    if (socket.destroyed) return
+    const release = (): void => {
+      this.#held = false
+      this.#announced = PIPELINED_REQUESTS_MAX
+      releaseReading(socket, 'pipeline')
+    }
+    const chunks = PIPELINED_REQUESTS_MAX * CHUNKS_OF_RELEASE
+    this.#throttle.wait(socket.remoteAddress ?? '', release, chunks)
+  }
+}
