@@ -120,10 +120,15 @@ export function changingColumnsOf(name: EntityName): MemberColumn[] {
   return columnsOf(name).filter((it) => it.name === 'id' || it.fixed !== true)
 }
 
+/** Returns the columns that hold ciphertexts. */
+export function encryptedColumnsOf(name: EntityName): MemberColumn[] {
+  return columnsOf(name).filter((it) => it.part !== undefined)
+}
+
 /** Returns the ciphertexts of a row. */
 export function ciphertextsOf(name: EntityName, row: StoredOf<EntityName>): Uint8Array[] {
-  const encrypted = columnsOf(name).filter((it) => it.part !== undefined)
-  return encrypted.map((it) => memberOf(row, it) as Uint8Array | null).filter((it) => it !== null)
+  const values = encryptedColumnsOf(name).map((it) => memberOf(row, it) as Uint8Array | null)
+  return values.filter((it) => it !== null)
 }
 
 /** Returns the value of a member. */
