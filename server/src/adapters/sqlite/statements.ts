@@ -7,6 +7,7 @@ import { KEY_TABLE } from './key-statements.ts'
 import { JOB_TABLE } from './job-statements.ts'
 import { NOTICE_TABLE } from './notice-statements.ts'
 import { AUDIT_LOG_TABLE } from './audit-log-statements.ts'
+import { SESSION_TABLE } from './session-statements.ts'
 import { rowOf } from './several-rows.ts'
 import { SWEEP_TABLE } from './sweep-statements.ts'
 import { TRANSACTION_TABLE } from './transaction-statements.ts'
@@ -19,9 +20,9 @@ import { BY_FINGERPRINT, numberOf } from './visibility.ts'
  * something or found nothing; and `conflict` what the commit met then, null if that cannot happen. `plain` steps are almost never refused, so a commit of plain steps alone runs without a
  * savepoint and, if one is refused, runs again with one.
  */
-export type Statement = WriteStatement & Refusal
+export type Statement = WriteStatement & StatementOutcome
 
-type Refusal =
+type StatementOutcome =
   | { readonly refuses: 'never' }
   | {
       readonly refuses: 'if-nothing-changed' | 'if-found' | 'if-absent'
@@ -312,42 +313,6 @@ const TABLE = {
     refuses: 'never',
   },
 
-  insertSession: {
-    sql: `INSERT INTO sessions
-      (tenant, id, application, application_key, hash, nonce_hash, created_at, expires_at, proof)
-      SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
-      WHERE EXISTS (
-        SELECT 1 FROM application_keys WHERE tenant = ?1 AND application = ?3 AND id = ?4
-      )`,
-    params: ['id', 'id', 'id', 'id', 'bytes', 'bytes', 'integer', 'integer', 'bytes'],
-    refuses: 'if-nothing-changed',
-    conflict: 'absent',
-  },
-
-  authorizeSession: {
-    sql: `UPDATE sessions
-      SET permissions = ?3, rules = ?4, authorized_by = ?5, authorized_with = ?6, expires_at = ?7,
-        proof = ?9
-      WHERE tenant = ?1 AND id = ?2 AND authorized_by IS NULL AND expires_at > ?8`,
-    params: ['id', 'id', 'text', 'text', 'id', 'id', 'integer', 'integer', 'bytes'],
-    refuses: 'if-nothing-changed',
-    conflict: 'absent',
-  },
-
-  proveSession: {
-    sql: 'UPDATE sessions SET proof = ?4 WHERE tenant = ?1 AND id = ?2 AND proof IS ?3',
-    params: ['id', 'id', 'bytes', 'bytes'],
-    refuses: 'never',
-  },
-
-  /** Removes two for every new one, as with answers. */
-  forgetSessions: {
-    sql: `DELETE FROM sessions WHERE (tenant, id) IN
-      (SELECT tenant, id FROM sessions WHERE expires_at <= ? ORDER BY expires_at LIMIT 2)`,
-    params: ['integer'],
-    refuses: 'never',
-  },
-
   beat: {
     sql: 'UPDATE pulse SET beats = beats + 1',
     params: [],
@@ -356,6 +321,7 @@ const TABLE = {
     plain: true,
   },
 
+  ...SESSION_TABLE,
   ...NOTICE_TABLE,
   ...KEY_TABLE,
   ...renewals(),
