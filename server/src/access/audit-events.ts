@@ -129,19 +129,12 @@ function partOfChange(change: Change): PartOfChange | null {
     case 'authorize-session':
       return part('session', 'authorize', change.id)
 
-    case 'insert-proxy':
-      return part('proxy', 'create', change.proxy.id)
-    case 'update-proxy':
-      return part('proxy', 'update', change.proxy.id)
-    case 'delete-proxy':
-      return part('proxy', 'delete', change.id)
-
-    case 'insert-reactor':
-      return part('reactor', 'create', change.reactor.id)
-    case 'update-reactor':
-      return part('reactor', 'update', change.reactor.id)
-    case 'delete-reactor':
-      return part('reactor', 'delete', change.id)
+    case 'insert':
+      return part(change.entity, 'create', change.row.id)
+    case 'update':
+      return part(change.entity, 'update', change.row.id)
+    case 'delete':
+      return part(change.entity, 'delete', change.id)
 
     case 'put-callback-secrets':
       return part('callback_secret', 'rotate')

@@ -49,7 +49,7 @@ function reactorsOf({
     find: async (tenantId, id) => await store.reactors.find(tenantId, id),
     open: openReactorConfiguration,
     seal: sealReactorConfiguration,
-    update: (reactor) => ({ kind: 'update-reactor', reactor }),
+    update: (reactor) => ({ kind: 'update', entity: 'reactor', row: reactor }),
   }
 }
 
@@ -60,6 +60,6 @@ function proxiesOf({
     find: async (tenantId, id) => await store.proxies.find(tenantId, id),
     open: openProxyConfiguration,
     seal: sealProxyConfiguration,
-    update: (proxy) => ({ kind: 'update-proxy', proxy }),
+    update: (proxy) => ({ kind: 'update', entity: 'proxy', row: proxy }),
   }
 }

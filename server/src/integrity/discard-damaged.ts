@@ -101,10 +101,10 @@ export async function discardDamaged(
     case 'callback_secrets':
       return await replaceSecrets(world, tenantId)
     case 'proxies':
-      await mustCommit(world, tenantId, [{ kind: 'delete-proxy', id: damaged.row }])
+      await mustCommit(world, tenantId, [{ kind: 'delete', entity: 'proxy', id: damaged.row }])
       return 'the proxy is deleted'
     case 'reactors':
-      await mustCommit(world, tenantId, [{ kind: 'delete-reactor', id: damaged.row }])
+      await mustCommit(world, tenantId, [{ kind: 'delete', entity: 'reactor', id: damaged.row }])
       return 'the reactor is deleted'
     default:
       throw new TypeError('Cannot discard a value: its table is unknown', {

@@ -1,10 +1,10 @@
 import type { SealContext } from '../ports/keyring.ts'
+import { sealContextOf as sealContextOfEntity } from '../ports/store/entities.ts'
 import type { StoredEnvelope } from '../ports/stored.ts'
 
 /**
- * Returns the context that an envelope was sealed for, as its module defines it: tokens/sealing.ts, access/commit.ts,
- * proxy/configured/sealed-proxy-configuration.ts, reactors/sealed-reactor-configuration.ts, reactors/jobs/job-state.ts,
- * reactors/callbacks/secrets.ts. The envelope opens with no other.
+ * Returns the context that an envelope was sealed for, as its module defines it: ports/store/entities.ts, tokens/sealing.ts,
+ * access/commit.ts, reactors/jobs/job-state.ts, reactors/callbacks/secrets.ts. The envelope opens with no other.
  */
 export function sealContextOf({ table, part, id, type, containers }: StoredEnvelope): SealContext {
   switch (table) {
@@ -14,9 +14,9 @@ export function sealContextOf({ table, part, id, type, containers }: StoredEnvel
     case 'answers':
       return { id, part: 'answer', type: 'answer', containers: [] }
     case 'proxies':
-      return { id, part: 'terms', type: 'proxy', containers: [] }
+      return sealContextOfEntity('proxy', 'terms', id)
     case 'reactors':
-      return { id, part: 'terms', type: 'reactor', containers: [] }
+      return sealContextOfEntity('reactor', 'terms', id)
     case 'jobs':
       return { id, part, type: 'job', containers: [] }
     case 'callback_secrets':

@@ -1,5 +1,6 @@
 /** All changes a store can make, and the conflicts that prevent them. */
 import type { KeyReference } from '../base/access.ts'
+import type { EntityChange } from './store/entities.ts'
 import type { AccessState } from './access-state.ts'
 import type { JobChange, JobConflict } from './jobs.ts'
 import type { WrappedTenantKey } from './keyring.ts'
@@ -13,8 +14,6 @@ import type {
   StoredApplicationKey,
   StoredEnvelope,
   StoredNotice,
-  StoredProxy,
-  StoredReactor,
   StoredSession,
   StoredTenant,
   StoredToken,
@@ -135,14 +134,7 @@ export type Change =
       readonly before: Uint8Array | null
       readonly proof: Uint8Array
     }
-  | { readonly kind: 'insert-proxy'; readonly proxy: StoredProxy }
-  /** Replaces the last revision of `proxy`; its key stays. */
-  | { readonly kind: 'update-proxy'; readonly proxy: StoredProxy }
-  | { readonly kind: 'delete-proxy'; readonly id: string }
-  | { readonly kind: 'insert-reactor'; readonly reactor: StoredReactor }
-  /** Replaces the last revision of `reactor`. */
-  | { readonly kind: 'update-reactor'; readonly reactor: StoredReactor }
-  | { readonly kind: 'delete-reactor'; readonly id: string }
+  | EntityChange
   | JobChange
   | KeyChange
   | NoticeChange

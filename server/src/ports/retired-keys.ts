@@ -1,6 +1,7 @@
 /** Finds the ciphertexts in a commit and rejects those encrypted under a retired key. */
 import type { StoredJob } from './jobs.ts'
 import type { Change } from './change.ts'
+import { ciphertextsOf } from './store/entities.ts'
 import type { StoredToken } from './stored.ts'
 
 type CiphertextsIn<DefinitionKind extends Change['kind']> = (
@@ -14,10 +15,8 @@ const CIPHERTEXTS_IN: {
   'insert-tokens': ({ tokens }) => tokens.flatMap(ofToken),
   'update-token': ({ token }) => ofToken(token),
   'remember-answer': ({ answer }) => [answer.body],
-  'insert-proxy': ({ proxy }) => [proxy.terms],
-  'update-proxy': ({ proxy }) => [proxy.terms],
-  'insert-reactor': ({ reactor }) => [reactor.terms],
-  'update-reactor': ({ reactor }) => [reactor.terms],
+  insert: ({ entity, row }) => ciphertextsOf(entity, row),
+  update: ({ entity, row }) => ciphertextsOf(entity, row),
   'insert-job': ({ job }) => ofJob(job),
   'update-job': ({ job }) => ofJob(job),
   'put-callback-secrets': ({ secrets }) => [secrets.secrets],
@@ -45,8 +44,7 @@ const CIPHERTEXTS_IN: {
   'prove-session': null,
   'insert-session': null,
   'authorize-session': null,
-  'delete-proxy': null,
-  'delete-reactor': null,
+  delete: null,
   'delete-token': null,
   'open-transaction': null,
   enlist: null,

@@ -124,7 +124,7 @@ const CONFLICTING: Record<
   'token-id-taken': insert(token(1)),
   'fingerprint-taken': insert(token(2, { fingerprint: 'f 1', deduplicate: true })),
   'answer-taken': answer(1),
-  'reactor-changed': { kind: 'update-reactor', reactor: reactor(1, { revision: 7 }) },
+  'reactor-changed': { kind: 'update', entity: 'reactor', row: reactor(1, { revision: 7 }) },
   'job-changed': { kind: 'delete-job', id: uuid(1), revision: 7 },
   'callback-secrets-changed': {
     kind: 'put-callback-secrets',
@@ -135,7 +135,7 @@ const CONFLICTING: Record<
     before: 7,
     state: { revision: 8, digest: bytes(32), proof: bytes(36) },
   },
-  'proxy-changed': { kind: 'update-proxy', proxy: proxy(1, { revision: 7 }) },
+  'proxy-changed': { kind: 'update', entity: 'proxy', row: proxy(1, { revision: 7 }) },
   absent: { kind: 'delete-application', id: uuid(2) },
   'keys-changed': { kind: 'insert-tenant-key', key: KEYS[1]! },
   'token-changed': { kind: 'delete-token', token: token(1, { revision: 1 }), now: NOW },

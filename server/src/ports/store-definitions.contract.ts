@@ -33,9 +33,9 @@ const PROXIES: DefinitionKind = {
   name: 'proxies',
   make: proxy,
   reader: (store) => store.proxies,
-  insert: (it) => ({ kind: 'insert-proxy', proxy: it as StoredProxy }),
-  update: (it) => ({ kind: 'update-proxy', proxy: it as StoredProxy }),
-  remove: (id) => ({ kind: 'delete-proxy', id }),
+  insert: (it) => ({ kind: 'insert', entity: 'proxy', row: it as StoredProxy }),
+  update: (it) => ({ kind: 'update', entity: 'proxy', row: it as StoredProxy }),
+  remove: (id) => ({ kind: 'delete', entity: 'proxy', id }),
   changed: { kind: 'proxy-changed' },
 }
 
@@ -43,9 +43,9 @@ const REACTORS: DefinitionKind = {
   name: 'reactors',
   make: reactor,
   reader: (store) => store.reactors,
-  insert: (it) => ({ kind: 'insert-reactor', reactor: it }),
-  update: (it) => ({ kind: 'update-reactor', reactor: it }),
-  remove: (id) => ({ kind: 'delete-reactor', id }),
+  insert: (it) => ({ kind: 'insert', entity: 'reactor', row: it }),
+  update: (it) => ({ kind: 'update', entity: 'reactor', row: it }),
+  remove: (id) => ({ kind: 'delete', entity: 'reactor', id }),
   changed: { kind: 'reactor-changed' },
 }
 

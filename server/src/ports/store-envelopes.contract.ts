@@ -114,7 +114,7 @@ export function envelopeContract(name: string, open: Open): void {
       const stale = await all(store)
       const [read] = await store.tokens.find(TENANT, [uuid(1)])
       await succeed(store, TENANT, [update(read!, { data: bytes(33) })])
-      await succeed(store, TENANT, [{ kind: 'delete-proxy', id: uuid(1) }])
+      await succeed(store, TENANT, [{ kind: 'delete', entity: 'proxy', id: uuid(1) }])
       await succeed(store, TENANT, [{ kind: 'renew-envelopes', envelopes: stale.map(nine) }])
       const [now] = await store.tokens.find(TENANT, [uuid(1)])
       assert.deepEqual(now!.data, bytes(33))
@@ -158,10 +158,10 @@ export function envelopeContract(name: string, open: Open): void {
         update(token(1)),
         update(token(1), { ...newer, cvc }),
         answer(3),
-        { kind: 'insert-proxy', proxy: proxy(3) },
-        { kind: 'update-proxy', proxy: { ...proxy(1), revision: 1 } },
-        { kind: 'insert-reactor', reactor: reactor(3) },
-        { kind: 'update-reactor', reactor: { ...reactor(1), revision: 1 } },
+        { kind: 'insert', entity: 'proxy', row: proxy(3) },
+        { kind: 'update', entity: 'proxy', row: { ...proxy(1), revision: 1 } },
+        { kind: 'insert', entity: 'reactor', row: reactor(3) },
+        { kind: 'update', entity: 'reactor', row: { ...reactor(1), revision: 1 } },
         { kind: 'insert-job', job: job(3) },
         { kind: 'insert-job', job: job(3, { terms: newer.data, result: Uint8Array.of(1) }) },
         { kind: 'update-job', job: job(1, { revision: 1 }) },

@@ -18,7 +18,7 @@ export function proxyContract(name: string, open: Open): void {
       const store = await opened(t, open)
       await succeed(store, uuid(1), everything(1))
       const sent = { ...proxy(2, { revision: 1 }), id: uuid(1) }
-      await succeed(store, uuid(1), [{ kind: 'update-proxy', proxy: sent }])
+      await succeed(store, uuid(1), [{ kind: 'update', entity: 'proxy', row: sent }])
       const { hash } = proxy(1)
       assert.deepEqual((await store.proxies.findByKeyHash(hash))?.proxy, { ...sent, hash })
       assert.equal(await store.proxies.findByKeyHash(sent.hash), null)
@@ -28,8 +28,8 @@ export function proxyContract(name: string, open: Open): void {
       const store = await opened(t, open)
       await succeed(store, uuid(1), everything(1))
       await succeed(store, uuid(1), [
-        { kind: 'insert-proxy', proxy: proxy(2) },
-        { kind: 'delete-proxy', id: uuid(1) },
+        { kind: 'insert', entity: 'proxy', row: proxy(2) },
+        { kind: 'delete', entity: 'proxy', id: uuid(1) },
       ])
       assert.equal(await store.proxies.findByKeyHash(proxy(1).hash), null)
       assert.notEqual(await store.proxies.findByKeyHash(proxy(2).hash), null)
@@ -43,7 +43,7 @@ export function proxyContract(name: string, open: Open): void {
       assert.deepEqual(await store.proxies.findByKeyHash(proxy(2).hash), holder)
       assert.equal(await store.proxies.findByKeyHash(proxy(3).hash), null)
       const updated = proxy(2, { terms: bytes(7), revision: 1 })
-      await succeed(store, uuid(2), [{ kind: 'update-proxy', proxy: updated }])
+      await succeed(store, uuid(2), [{ kind: 'update', entity: 'proxy', row: updated }])
       const found = await store.proxies.findByKeyHash(proxy(2).hash)
       assert.deepEqual(found, { ...holder, proxy: updated })
     })
@@ -52,7 +52,9 @@ export function proxyContract(name: string, open: Open): void {
       const store = await opened(t, open)
       await succeed(store, uuid(1), everything(1))
       const sameHash = { ...proxy(2), hash: proxy(1).hash }
-      await assert.rejects(store.commit(uuid(2), [{ kind: 'insert-proxy', proxy: sameHash }]))
+      await assert.rejects(
+        store.commit(uuid(2), [{ kind: 'insert', entity: 'proxy', row: sameHash }]),
+      )
       assert.equal(await store.proxies.find(uuid(2), uuid(2)), null)
     })
   })

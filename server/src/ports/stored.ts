@@ -127,9 +127,6 @@ export interface StoredProxy extends StoredDefinition {
 
 export type StoredReactor = StoredDefinition
 
-/** The tables of definitions. */
-export type DefinitionTable = 'proxies' | 'reactors'
-
 /** Everything needed of a proxy before it is invoked, in one look-up. */
 export interface ProxyHolder {
   readonly tenant: StoredTenant

@@ -3,6 +3,8 @@
  * Everything else in a store is derived from it.
  */
 
+import { columnsOf, type EntityName } from './store/entities.ts'
+
 export type VaultValue = string | number | boolean | Uint8Array | null
 
 /** In the order of the table's columns. */
@@ -45,14 +47,6 @@ const CONTENT = {
   deduplicate: 'flag',
   indexes: 'bytes',
   expires_at: 'number',
-  ...MODIFIED,
-  revision: 'number',
-} as const
-
-const DEFINITION = {
-  name: 'text',
-  terms: 'bytes',
-  ...MADE,
   ...MODIFIED,
   revision: 'number',
 } as const
@@ -120,8 +114,8 @@ export const VAULT_TABLES = {
     },
     key: ['tenant', 'id'],
   },
-  proxies: { columns: { ...OWN, hash: 'bytes', ...DEFINITION }, key: ['tenant', 'id'] },
-  reactors: { columns: { ...OWN, ...DEFINITION }, key: ['tenant', 'id'] },
+  proxies: tableOf('proxy'),
+  reactors: tableOf('reactor'),
   callback_secrets: {
     columns: { tenant: 'id', secrets: 'bytes', revision: 'number' },
     key: ['tenant'],
@@ -232,6 +226,15 @@ export const VAULT_TABLES = {
   },
   notices: { columns: { id: 'id', notice: 'text', created_at: 'number' }, key: ['id'] },
 } as const satisfies Record<string, VaultTable>
+
+/** Returns the table of a described entity. */
+function tableOf(name: EntityName): VaultTable {
+  const columns = columnsOf(name).map(({ name: column, kind }): [string, VaultColumn] => [
+    column,
+    kind === 'json' ? 'text' : kind,
+  ])
+  return { columns: { tenant: 'id', ...Object.fromEntries(columns) }, key: ['tenant', 'id'] }
+}
 
 export type VaultTableName = keyof typeof VAULT_TABLES
 

@@ -41,7 +41,12 @@ export async function createReactor(
   }
   const shown = renderReactor(context.tenantId, await openReactor(world, context, reactor))
   const answer = created(shown, `/reactors/${id}`)
-  const conflict = await commit(world, context, [{ kind: 'insert-reactor', reactor }], answer)
+  const conflict = await commit(
+    world,
+    context,
+    [{ kind: 'insert', entity: 'reactor', row: reactor }],
+    answer,
+  )
   if (conflict !== null) throw new Error(`Cannot create a reactor: ${conflict.kind}`)
   return answer
 }

@@ -14,7 +14,7 @@ export async function deleteReactor(
 ): Promise<Answer> {
   authorize(context, 'reactor:delete')
   await getReactor(world, context, id)
-  const conflict = await commit(world, context, [{ kind: 'delete-reactor', id }])
+  const conflict = await commit(world, context, [{ kind: 'delete', entity: 'reactor', id }])
   if (conflict !== null) throw new ServiceError('reactor_not_found')
   return noContent()
 }

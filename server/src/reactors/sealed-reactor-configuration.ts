@@ -11,7 +11,8 @@ import {
   type SeparatedConfiguration,
 } from '../access/secret-configuration.ts'
 import { Sensitive } from '../base/sensitive.ts'
-import type { SealContext, TenantKeys } from '../ports/keyring.ts'
+import type { TenantKeys } from '../ports/keyring.ts'
+import { sealContextOf } from '../ports/store/entities.ts'
 import type { StoredReactor } from '../ports/stored.ts'
 
 export interface SealedReactorConfiguration extends SeparatedConfiguration {
@@ -27,7 +28,7 @@ export function sealReactorConfiguration(
   { secrets, ...config }: SealedReactorConfiguration,
 ): Uint8Array {
   const text = JSON.stringify({ ...config, ...sealedSecrets(secrets) })
-  return keys.seal(sealContextOf(id), new Sensitive(text))
+  return keys.seal(sealContextOf('reactor', 'terms', id), new Sensitive(text))
 }
 
 /** Throws `value_unreadable` if the reactor is damaged or was tampered with. */
@@ -36,13 +37,8 @@ export function openReactorConfiguration(
   { id, terms }: Pick<StoredReactor, 'id' | 'terms'>,
 ): SealedReactorConfiguration {
   const name = { kind: 'reactor_configuration', id } as const
-  const config = JSON.parse(openValue(keys, sealContextOf(id), terms, name).reveal()) as Omit<
-    SealedReactorConfiguration,
-    'secrets'
-  > & { readonly secrets?: Record<string, string> }
+  const config = JSON.parse(
+    openValue(keys, sealContextOf('reactor', 'terms', id), terms, name).reveal(),
+  ) as Omit<SealedReactorConfiguration, 'secrets'> & { readonly secrets?: Record<string, string> }
   return { ...config, secrets: openSecrets(config.secrets) }
-}
-
-function sealContextOf(id: string): SealContext {
-  return { id, part: 'terms', type: 'reactor', containers: [] }
 }

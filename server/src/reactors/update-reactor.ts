@@ -103,7 +103,12 @@ async function updateReactor<Before extends OpenReactor | null>(
       ...revised(world, context, stored),
     }
     const answer = await answerOf(reactor)
-    const conflict = await commit(world, context, [{ kind: 'update-reactor', reactor }], answer)
+    const conflict = await commit(
+      world,
+      context,
+      [{ kind: 'update', entity: 'reactor', row: reactor }],
+      answer,
+    )
     return conflict === null ? answer : null
   })
 }

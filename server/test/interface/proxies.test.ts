@@ -71,7 +71,9 @@ describe('POST /proxies answers', () => {
       configuration: { [secret]: secret },
     })
     const { committed, logged } = vault.world
-    const { hash, terms } = committed.find((it) => it.kind === 'insert-proxy')!.proxy
+    const { hash, terms } = committed.find(
+      (it) => it.kind === 'insert' && it.entity === 'proxy',
+    )!.row
     for (const it of [secret, made.json()['key'] as string, 'example.com']) {
       for (const bytes of [hash, terms]) assert.equal(Buffer.from(bytes).includes(it), false)
       assert.equal(JSON.stringify([committed, logged]).includes(it), false)
@@ -149,11 +151,16 @@ describe('POST /proxies answers', () => {
   for (const [about, own, path] of wrong) {
     test(`400 to ${about}`, async () => {
       const { call, vault } = await managerStage()
-      const before = vault.world.committed.filter((it) => it.kind === 'insert-proxy').length
+      const before = vault.world.committed.filter(
+        (it) => it.kind === 'insert' && it.entity === 'proxy',
+      ).length
       const reply = await call('POST', '/proxies', { ...PROXY, ...own })
       assert.deepEqual([reply.status, reply.json()['code']], [400, 'body_invalid'], reply.text)
       assert.deepEqual(pathsOf(reply), [path])
-      assert.equal(vault.world.committed.filter((it) => it.kind === 'insert-proxy').length, before)
+      assert.equal(
+        vault.world.committed.filter((it) => it.kind === 'insert' && it.entity === 'proxy').length,
+        before,
+      )
     })
   }
 

@@ -68,7 +68,7 @@ describe('POST /reactors answers', () => {
       configuration: { [secret]: { [secret]: secret } },
     })
     const { committed, logged } = vault.world
-    const { terms } = committed.find((it) => it.kind === 'insert-reactor')!.reactor
+    const { terms } = committed.find((it) => it.kind === 'insert' && it.entity === 'reactor')!.row
     assert.equal(Buffer.from(terms).includes(secret), false)
     assert.equal(JSON.stringify([committed, logged]).includes(secret), false)
   })
@@ -154,7 +154,7 @@ describe('POST /reactors answers', () => {
       assert.deepEqual([reply.status, reply.json()['code']], [400, 'body_invalid'], reply.text)
       assert.deepEqual(pathsOf(reply), [path])
       assert.equal(
-        vault.world.committed.some((it) => it.kind === 'insert-reactor'),
+        vault.world.committed.some((it) => it.kind === 'insert' && it.entity === 'reactor'),
         false,
       )
     })
@@ -316,7 +316,7 @@ test('a reactor whose row was given another’s sealed configuration is not open
     }),
   )
   const forged = { ...first!, terms: second!.terms, revision: 1 }
-  await vault.world.store.commit(tenantId, [{ kind: 'update-reactor', reactor: forged }])
+  await vault.world.store.commit(tenantId, [{ kind: 'update', entity: 'reactor', row: forged }])
   assert.equal((await call('GET', `/reactors/${first!.id}`)).status, 500)
 })
 

@@ -132,7 +132,9 @@ describe('a configuration stored by an older version', () => {
     const text = JSON.stringify({ code: CODE, configuration, applicationId: null })
     const context = { id, part: 'terms', type: 'reactor', containers: [] } as const
     const reactor = { ...stored, terms: keys.seal(context, new Sensitive(text)), revision: 1 }
-    const conflict = await store.commit(vault.tenantId, [{ kind: 'update-reactor', reactor }])
+    const conflict = await store.commit(vault.tenantId, [
+      { kind: 'update', entity: 'reactor', row: reactor },
+    ])
     assert.equal(conflict, null)
   }
 })

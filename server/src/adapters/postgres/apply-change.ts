@@ -1,7 +1,7 @@
 /** Applies one change of a commit, in its batch's transaction, while its tenant is locked. */
 import type { Change } from '../../ports/change.ts'
 import { clearTenant } from './clearing.ts'
-import { insertDefinition, updateDefinition } from './definition-changes.ts'
+import { changeEntity } from './entity-changes.ts'
 import {
   deleteApplication,
   insertApplication,
@@ -89,27 +89,10 @@ export async function applyChange(unitOfWork: UnitOfWork, change: Change): Chang
       )
       return null
 
-    case 'insert-proxy':
-      return await insertDefinition(unitOfWork, 'proxies', change.proxy, change.proxy.hash)
-    case 'update-proxy':
-      return (await updateDefinition(unitOfWork, 'proxies', change.proxy))
-        ? null
-        : { kind: 'proxy-changed' }
-    case 'insert-reactor':
-      return await insertDefinition(unitOfWork, 'reactors', change.reactor)
-    case 'update-reactor':
-      return (await updateDefinition(unitOfWork, 'reactors', change.reactor))
-        ? null
-        : { kind: 'reactor-changed' }
-    case 'delete-proxy':
-    case 'delete-reactor': {
-      const table = change.kind === 'delete-proxy' ? 'proxies' : 'reactors'
-      const deleted = await session.run(`DELETE FROM ${table} WHERE tenant = $1 AND id = $2`, [
-        tenantId,
-        change.id,
-      ])
-      return deleted === 0 ? ABSENT : null
-    }
+    case 'insert':
+    case 'update':
+    case 'delete':
+      return await changeEntity(unitOfWork, change)
 
     case 'insert-tokens':
       return await insertInOrder(unitOfWork, change.tokens)

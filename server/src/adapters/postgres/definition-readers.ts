@@ -2,24 +2,26 @@
 import { isUuid } from '../../base/id.ts'
 import { namePattern } from '../../base/name-pattern.ts'
 import type { DefinitionReader, ProxyReader } from '../../ports/store.ts'
-import type { StoredDefinition } from '../../ports/stored.ts'
+import { ENTITIES, type EntityName, type StoredOf } from '../../ports/store/entities.ts'
 import { pageOf } from './access-readers.ts'
-import { proxyOf, tenantOf, type PostgresRow } from './rows.ts'
+import { storedOf } from './entity-rows.ts'
+import { tenantOf, type PostgresRow } from './rows.ts'
 import type { AskPostgres } from './session.ts'
 import { unpackText } from './text.ts'
 
 /** Case-insensitive name search runs here, over ids and names: databases fold case only for some alphabets. */
-export function definitionReader<Stored extends StoredDefinition>(
+export function definitionReader<Name extends EntityName>(
   ask: AskPostgres,
-  table: 'proxies' | 'reactors',
-  storedOf: (row: PostgresRow) => Stored,
-): DefinitionReader<Stored> {
+  entity: Name,
+): DefinitionReader<StoredOf<Name>> {
+  const { table } = ENTITIES[entity]
+  const stored = (row: PostgresRow): StoredOf<Name> => storedOf(entity, row)
   return {
     find: async (tenantId, id) => {
       if (!isUuid(id)) return null
       const values = [tenantId, id]
       const [row] = await ask(`SELECT * FROM ${table} WHERE tenant = $1 AND id = $2`, values)
-      return row === undefined ? null : storedOf(row)
+      return row === undefined ? null : stored(row)
     },
 
     list: async (tenantId, { ids, name }, { page, size }) => {
@@ -32,7 +34,7 @@ export function definitionReader<Stored extends StoredDefinition>(
          ORDER BY created_at DESC, id DESC`,
         [tenantId, among?.filter(isUuid) ?? null, size, (page - 1) * size],
       )
-      return pageOf(rows, storedOf)
+      return pageOf(rows, stored)
     },
   }
 
@@ -52,7 +54,7 @@ export function definitionReader<Stored extends StoredDefinition>(
 
 export function proxyReader(ask: AskPostgres): ProxyReader {
   return {
-    ...definitionReader(ask, 'proxies', proxyOf),
+    ...definitionReader(ask, 'proxy'),
 
     findByKeyHash: async (hash) => {
       const [row] = await ask(
@@ -61,7 +63,10 @@ export function proxyReader(ask: AskPostgres): ProxyReader {
         [hash],
       )
       if (row === undefined) return null
-      return { tenant: tenantOf(row.tenant_row as unknown as PostgresRow), proxy: proxyOf(row) }
+      return {
+        tenant: tenantOf(row.tenant_row as unknown as PostgresRow),
+        proxy: storedOf('proxy', row),
+      }
     },
   }
 }

@@ -1,4 +1,5 @@
 /** Lists every column that holds envelopes, scans them, and replaces envelopes during key rotation. */
+import { encryptedColumnsOf, ENTITIES, ENTITY_NAMES } from '../../ports/store/entities.ts'
 import { ENVELOPE_BYTES_AT_ONCE } from '../../base/limits.ts'
 import type { RenewedEnvelope } from '../../ports/change.ts'
 import type { EnvelopeTable, StoredEnvelope } from '../../ports/stored.ts'
@@ -37,8 +38,9 @@ export const SEALED: readonly PostgresSealedColumns[] = [
     from: 'pending AS it JOIN tokens AS token USING (tenant, serial)',
   },
   { ...whole('answers', 'body'), rowType: 'text' },
-  whole('proxies', 'terms'),
-  whole('reactors', 'terms'),
+  ...ENTITY_NAMES.flatMap((name) =>
+    encryptedColumnsOf(name).map((it) => whole(ENTITIES[name].table, it.name)),
+  ),
   { ...whole('jobs', 'terms'), columns: { terms: 'terms', result: 'result' } },
   whole('callback_secrets', 'secrets', 'tenant'),
 ]

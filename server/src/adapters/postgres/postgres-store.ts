@@ -76,7 +76,6 @@ import {
   requireFidelity,
   requireVault,
 } from './requirements.ts'
-import { definitionOf } from './rows.ts'
 import { sweepChunk, tenantsToSweep } from './sweep.ts'
 import { tokenReader } from './token-reader.ts'
 
@@ -147,7 +146,7 @@ export class PostgresStore implements Store {
     this.answers = answerReader(ask)
     this.transactions = transactionReader(ask)
     this.proxies = proxyReader(ask)
-    this.reactors = definitionReader(ask, 'reactors', definitionOf)
+    this.reactors = definitionReader(ask, 'reactor')
     this.jobs = jobReader(ask)
     this.auditLog = auditLogReader(ask)
     this.accessRows = accessRowReader(ask)

@@ -8,8 +8,6 @@ import type {
   StoredAnswer,
   StoredApplication,
   StoredApplicationKey,
-  StoredDefinition,
-  StoredProxy,
   StoredSession,
   StoredTenant,
   StoredTransaction,
@@ -72,15 +70,6 @@ export function sessionOf(row: PostgresRow): StoredSession {
     authorization: authorization.applicationId === null ? null : authorization,
     proof: row.proof ?? null,
   } as StoredSession
-}
-
-export function definitionOf(row: PostgresRow): StoredDefinition {
-  const { id, terms, revision } = row
-  return { id, name: text(row.name), terms, ...madeOf(row), revision } as StoredDefinition
-}
-
-export function proxyOf(row: PostgresRow): StoredProxy {
-  return { ...definitionOf(row), hash: row.hash as Uint8Array }
 }
 
 /** Returns the id of a token. */

@@ -32,6 +32,7 @@ export const AUDIT_LOG_TABLE = {
       WHERE tenant = ?1 AND transaction_id = ?2) > ?3`,
     params: ['id', 'id', 'integer'],
     refuses: 'if-found',
+    conflict: 'transaction-full',
   },
 
   /** SqliteAuditWriter writes its rows. */
@@ -73,5 +74,6 @@ export const AUDIT_LOG_TABLE = {
       WHERE tenant = ?1 AND access_revision = ?2`,
     params: ['id', 'integer', 'integer', 'text'],
     refuses: 'if-nothing-changed',
+    conflict: 'access-changed',
   },
 } as const satisfies Record<string, Statement>

@@ -62,6 +62,7 @@ export const CHANGE_TABLE = {
       AND holder IS NOT ${numberOf('?1', '?3')}`,
     params: ['id', 'id', 'id'],
     refuses: 'if-found',
+    conflict: 'token-locked',
   },
 
   refuseOtherDuplicate: {
@@ -70,6 +71,7 @@ export const CHANGE_TABLE = {
         AND ${uncommittedIn('')}`,
     params: ['id', 'text', 'text', 'integer', 'id'],
     refuses: 'if-found',
+    conflict: 'fingerprint-taken',
   },
 
   /** From the transaction's view: with its own tokens and pending changes, without the tokens it deleted. */
@@ -85,6 +87,7 @@ export const CHANGE_TABLE = {
         AND serial <> ?5 AND deleted IS NULL AND ${livesAt('?4', 'pending')} AND ${livesAt('?4')}`,
     params: ['id', 'text', 'text', 'integer', 'id', 'id'],
     refuses: 'if-found',
+    conflict: 'fingerprint-taken',
   },
 
   forgetIndexes: {
@@ -99,12 +102,14 @@ export const CHANGE_TABLE = {
     sql: `UPDATE tokens SET ${SET} WHERE ${THE_TOKEN} AND ${AS_READ} AND ${VISIBLE} AND ?5 IS NULL`,
     params: UPDATE,
     refuses: 'if-nothing-changed',
+    conflict: 'token-changed',
   },
 
   updateOwnToken: {
     sql: `UPDATE tokens SET ${SET} WHERE ${THE_TOKEN} AND ${AS_READ} AND ${madeIn(HOLDER)}`,
     params: UPDATE,
     refuses: 'if-nothing-changed',
+    conflict: 'token-changed',
   },
 
   pendUpdate: {
@@ -114,18 +119,21 @@ export const CHANGE_TABLE = {
     ),
     params: UPDATE,
     refuses: 'if-nothing-changed',
+    conflict: 'token-changed',
   },
 
   removeToken: {
     sql: `DELETE FROM tokens WHERE ${THE_TOKEN} AND ${AS_READ} AND ${VISIBLE} AND ?5 IS NULL`,
     params: WHICH,
     refuses: 'if-nothing-changed',
+    conflict: 'token-changed',
   },
 
   removeOwnToken: {
     sql: `DELETE FROM tokens WHERE ${THE_TOKEN} AND ${AS_READ} AND ${madeIn(HOLDER)}`,
     params: WHICH,
     refuses: 'if-nothing-changed',
+    conflict: 'token-changed',
   },
 
   /** -1 is a revision that no caller can have read. */
@@ -136,6 +144,7 @@ export const CHANGE_TABLE = {
     ),
     params: WHICH,
     refuses: 'if-nothing-changed',
+    conflict: 'token-changed',
   },
 
   /** Runs after the change of token ?3 was added. */
@@ -148,6 +157,7 @@ export const CHANGE_TABLE = {
       )`,
     params: ['id', 'id', 'id'],
     refuses: 'if-found',
+    conflict: 'transaction-full',
   },
 
   /** Applies all pending changes of a transaction, in five steps. */

@@ -7,7 +7,7 @@ import type { Change } from '../../ports/change.ts'
 import type { StoredToken } from '../../ports/stored.ts'
 import type { BatchPacker, SqliteValue } from './batch.ts'
 import { CLEARED } from './clearing-statements.ts'
-import { insertProxyValues, insertValues, updateValues } from './definition-statements.ts'
+import { entityValues } from './entity-statements.ts'
 import { packJobChange } from './job-changes.ts'
 import { packKeyChange } from './key-changes.ts'
 import { STATEMENT } from './statements.ts'
@@ -124,29 +124,13 @@ export function packChange(
     case 'leave-access-state':
       return
 
-    case 'insert-proxy':
-      packer.step(STATEMENT.insertProxy, insertProxyValues(tenantId, change.proxy))
+    case 'insert':
+    case 'update':
+    case 'delete': {
+      const statement = STATEMENT[`${change.kind}:${change.entity}`]
+      packer.step(statement, entityValues(tenantId, change))
       return
-
-    case 'update-proxy':
-      packer.step(STATEMENT.updateProxy, updateValues(tenantId, change.proxy))
-      return
-
-    case 'delete-proxy':
-      packer.step(STATEMENT.deleteProxy, [tenantId, change.id])
-      return
-
-    case 'insert-reactor':
-      packer.step(STATEMENT.insertReactor, insertValues(tenantId, change.reactor))
-      return
-
-    case 'update-reactor':
-      packer.step(STATEMENT.updateReactor, updateValues(tenantId, change.reactor))
-      return
-
-    case 'delete-reactor':
-      packer.step(STATEMENT.deleteReactor, [tenantId, change.id])
-      return
+    }
 
     case 'insert-job':
     case 'claim-job':

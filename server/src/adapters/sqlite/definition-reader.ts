@@ -1,16 +1,18 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { namePattern } from '../../base/name-pattern.ts'
 import type { DefinitionFilter, DefinitionReader } from '../../ports/store.ts'
-import type { StoredDefinition } from '../../ports/stored.ts'
+import { ENTITIES, type EntityName, type StoredOf } from '../../ports/store/entities.ts'
+import { storedOf } from './entity-rows.ts'
 import { packId, unpackId } from './ids.ts'
 import type { SqliteRow } from './rows.ts'
 
 /** Matches names here, over ids and names: SQLite cannot fold the case of every alphabet. */
-export function definitionReader<Stored extends StoredDefinition>(
+export function definitionReader<Name extends EntityName>(
   db: DatabaseSync,
-  table: 'proxies' | 'reactors',
-  storedOf: (row: SqliteRow) => Stored,
-): DefinitionReader<Stored> {
+  entity: Name,
+): DefinitionReader<StoredOf<Name>> {
+  const { table } = ENTITIES[entity]
+  const stored = (row: SqliteRow): StoredOf<Name> => storedOf(entity, row)
   const byId = db.prepare(`SELECT * FROM ${table} WHERE tenant = ? AND id = ?`)
   const names = db.prepare(
     `SELECT id, name FROM ${table} WHERE tenant = ? ORDER BY created_at DESC, id DESC`,
@@ -35,7 +37,7 @@ export function definitionReader<Stored extends StoredDefinition>(
   return {
     find: async (tenantId, id) => {
       const row = byId.get(packId(tenantId), packId(id))
-      return row === undefined ? null : storedOf(row)
+      return row === undefined ? null : stored(row)
     },
 
     list: async (tenantId, filter, { page, size }) => {
@@ -43,12 +45,12 @@ export function definitionReader<Stored extends StoredDefinition>(
       const from = (page - 1) * size
       if (filter.ids === undefined && filter.name === undefined) {
         const total = Number(count.get(tenant)!.total)
-        return { total, items: newest.all(tenant, size, from).map(storedOf) }
+        return { total, items: newest.all(tenant, size, from).map(stored) }
       }
       const ids = idsOf(tenant, filter)
       // A definition may be deleted between two of these look-ups.
       const rows = ids.slice(from, from + size).map((id) => byId.get(tenant, id))
-      return { total: ids.length, items: rows.filter((it) => it !== undefined).map(storedOf) }
+      return { total: ids.length, items: rows.filter((it) => it !== undefined).map(stored) }
     },
   }
 }

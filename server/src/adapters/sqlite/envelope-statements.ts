@@ -1,4 +1,5 @@
 /** Statements that find the envelopes of a tenant, and that replace them. */
+import { encryptedColumnsOf, ENTITIES, ENTITY_NAMES } from '../../ports/store/entities.ts'
 import type { EnvelopeTable, StoredEnvelope } from '../../ports/stored.ts'
 import { bytesOf } from './long-rows.ts'
 import type { Param, Statement } from './statements.ts'
@@ -37,8 +38,9 @@ export const SEALED: readonly SqliteSealedColumns[] = [
     from: 'pending AS it JOIN tokens AS token USING (tenant, serial)',
   },
   whole('answers', 'body'),
-  whole('proxies', 'terms'),
-  whole('reactors', 'terms'),
+  ...ENTITY_NAMES.flatMap((name) =>
+    encryptedColumnsOf(name).map((it) => whole(ENTITIES[name].table, it.name)),
+  ),
   { ...whole('jobs', 'terms'), columns: { terms: 'terms', result: 'result' } },
   { ...whole('callback_secrets', 'secrets'), row: 'tenant', id: 'it.tenant' },
 ]

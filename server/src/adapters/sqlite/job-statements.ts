@@ -31,6 +31,7 @@ export const JOB_TABLE = {
       WHERE tenant = ?1 AND id = ?2 AND revision = ?3`,
     params: ['id', 'id', 'integer', 'integer'],
     refuses: 'if-nothing-changed',
+    conflict: 'job-changed',
   },
 
   updateJob: {
@@ -38,12 +39,14 @@ export const JOB_TABLE = {
       WHERE tenant = ?1 AND id = ?2 AND revision = ?${COLUMNS.indexOf('revision') + 1} - 1`,
     params: Object.values(JOB).slice(0, -2),
     refuses: 'if-nothing-changed',
+    conflict: 'job-changed',
   },
 
   deleteJob: {
     sql: 'DELETE FROM jobs WHERE tenant = ? AND id = ? AND revision = ?',
     params: ['id', 'id', 'integer'],
     refuses: 'if-nothing-changed',
+    conflict: 'job-changed',
   },
 
   putCallbackSecrets: {
@@ -52,5 +55,6 @@ export const JOB_TABLE = {
       ON CONFLICT (tenant) DO UPDATE SET secrets = ?2, revision = ?3 WHERE revision = ?3 - 1`,
     params: ['id', 'bytes', 'integer'],
     refuses: 'if-nothing-changed',
+    conflict: 'callback-secrets-changed',
   },
 } as const satisfies Record<string, Statement>

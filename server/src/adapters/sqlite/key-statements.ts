@@ -6,6 +6,7 @@ export const KEY_TABLE = {
     sql: 'SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM installation WHERE root_key_id = ?)',
     params: ['text'],
     refuses: 'if-found',
+    conflict: 'keys-changed',
   },
 
   insertNextTenantKey: {
@@ -14,6 +15,7 @@ export const KEY_TABLE = {
       ON CONFLICT DO NOTHING`,
     params: ['id', 'text', 'integer', 'bytes', 'integer'],
     refuses: 'if-nothing-changed',
+    conflict: 'keys-changed',
   },
 
   /** Only versions below one that exists. */
@@ -29,6 +31,7 @@ export const KEY_TABLE = {
     sql: 'UPDATE installation SET root_key_id = ?2, root_key_check = ?3 WHERE root_key_id = ?1',
     params: ['text', 'text', 'bytes'],
     refuses: 'if-nothing-changed',
+    conflict: 'keys-changed',
   },
 
   rewrapTenantKey: {
@@ -36,6 +39,7 @@ export const KEY_TABLE = {
       WHERE tenant = ?1 AND purpose = ?2 AND version = ?3 AND wrapped = ?5`,
     params: ['id', 'text', 'integer', 'bytes', 'bytes'],
     refuses: 'if-nothing-changed',
+    conflict: 'keys-changed',
   },
 
   /** Every key must have been rewrapped: an extra one was created meanwhile. */
@@ -43,5 +47,6 @@ export const KEY_TABLE = {
     sql: 'SELECT 1 WHERE (SELECT count(*) FROM tenant_keys) <> ?',
     params: ['integer'],
     refuses: 'if-found',
+    conflict: 'keys-changed',
   },
 } as const satisfies Record<string, Statement>

@@ -13,8 +13,6 @@ import type {
   StoredAnswer,
   StoredApplication,
   StoredApplicationKey,
-  StoredDefinition,
-  StoredProxy,
   StoredSession,
   StoredTenant,
   StoredTransaction,
@@ -84,15 +82,6 @@ export function sessionOf(row: SqliteRow): StoredSession {
     authorization: authorization.applicationId === null ? null : authorization,
     proof: row.proof ?? null,
   } as StoredSession
-}
-
-export function definitionOf(row: SqliteRow): StoredDefinition {
-  const { name, terms, revision } = row
-  return { id: unpackId(row.id), name, terms, ...madeOf(row), revision } as StoredDefinition
-}
-
-export function proxyOf(row: SqliteRow): StoredProxy {
-  return { ...definitionOf(row), hash: row.hash as Uint8Array }
 }
 
 export function tokenOf(row: SqliteRow): FoundToken {

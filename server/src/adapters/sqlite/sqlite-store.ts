@@ -96,7 +96,6 @@ import { refuseMoved } from './move-mark.ts'
 import { proxyReader } from './proxy-reader.ts'
 import type { QueueActivity } from './queue-activity.ts'
 import { auditLogReader } from './audit-log-reader.ts'
-import { definitionOf } from './rows.ts'
 import { sessionReader } from './session-reader.ts'
 import { tenantReader } from './tenant-reader.ts'
 import { SweepLook } from './sweep-look.ts'
@@ -205,7 +204,7 @@ export class SqliteStore implements Store {
     this.answers = answerReader(reader)
     this.transactions = transactionReader(reader)
     this.proxies = proxyReader(reader)
-    this.reactors = definitionReader(reader, 'reactors', definitionOf)
+    this.reactors = definitionReader(reader, 'reactor')
     this.jobs = jobReader(reader)
     this.#sweepLook = new SweepLook(reader)
     this.#movedBytes = new MovedBytesEstimator(reader)

@@ -1,11 +1,13 @@
+import type { Conflict } from '../../ports/change.ts'
 import { CHANGE_TABLE } from './change-statements.ts'
 import { clearing, isCleared } from './clearing-statements.ts'
-import { deleteDefinition, insertDefinition, updateDefinition } from './definition-statements.ts'
+import { entityStatements } from './entity-statements.ts'
 import { renewals } from './envelope-statements.ts'
 import { KEY_TABLE } from './key-statements.ts'
 import { JOB_TABLE } from './job-statements.ts'
 import { NOTICE_TABLE } from './notice-statements.ts'
 import { AUDIT_LOG_TABLE } from './audit-log-statements.ts'
+import { SESSION_TABLE } from './session-statements.ts'
 import { rowOf } from './several-rows.ts'
 import { SWEEP_TABLE } from './sweep-statements.ts'
 import { TRANSACTION_TABLE } from './transaction-statements.ts'
@@ -15,13 +17,21 @@ import { BY_FINGERPRINT, numberOf } from './visibility.ts'
  * Every statement that writes, by number, so that a step sent to the writer is a byte and its parameters.
  *
  * `params` gives the type of each parameter; `refuses` gives when a step is refused: if it changed nothing, found
- * something or found nothing. `plain` steps are almost never refused, so a commit of plain steps alone runs without a
+ * something or found nothing; and `conflict` what the commit met then, null if that cannot happen. `plain` steps are almost never refused, so a commit of plain steps alone runs without a
  * savepoint and, if one is refused, runs again with one.
  */
-export interface Statement {
+export type Statement = WriteStatement & StatementOutcome
+
+type StatementOutcome =
+  | { readonly refuses: 'never' }
+  | {
+      readonly refuses: 'if-nothing-changed' | 'if-found' | 'if-absent'
+      readonly conflict: Conflict['kind'] | null
+    }
+
+interface WriteStatement {
   readonly sql: string
   readonly params: readonly Param[]
-  readonly refuses: 'if-nothing-changed' | 'if-found' | 'if-absent' | 'never'
   readonly plain?: true
   /**
    * Set if the statement may run for several rows at once, which usually differ only in the columns of these indexes.
@@ -52,6 +62,8 @@ const TOKEN_PARAMS = {
   unit: 'integer',
 } as const
 
+const TOKEN_INDEX = { tenant: 'id', hash: 'bytes', serial: 'id' } as const
+
 const APPLICATION_PARAMS = {
   name: 'text',
   type: 'text',
@@ -66,13 +78,13 @@ const APPLICATION_PARAMS = {
 } as const
 
 const TABLE = {
-  install: insert('installation', {
+  install: insert('installed', 'installation', {
     one: 'integer',
     root_key_id: 'text',
     root_key_check: 'bytes',
   }),
 
-  insertTenant: insert('tenants', {
+  insertTenant: insert('tenant-taken', 'tenants', {
     id: 'id',
     name: 'text',
     plan: 'text',
@@ -83,7 +95,7 @@ const TABLE = {
     modified_at: 'integer',
   }),
 
-  insertTenantKey: insert('tenant_keys', {
+  insertTenantKey: insert(null, 'tenant_keys', {
     tenant: 'id',
     purpose: 'text',
     version: 'integer',
@@ -92,7 +104,8 @@ const TABLE = {
   }),
 
   insertApplication: {
-    ...insert('applications', { tenant: 'id', id: 'id', ...APPLICATION_PARAMS }, ''),
+    sql: insertInto('applications', { tenant: 'id', id: 'id', ...APPLICATION_PARAMS }),
+    params: ['id', 'id', ...Object.values(APPLICATION_PARAMS)],
     refuses: 'never',
   },
 
@@ -104,12 +117,14 @@ const TABLE = {
       WHERE tenant = ?1 AND id = ?2`,
     params: ['id', 'id', ...Object.values(APPLICATION_PARAMS)],
     refuses: 'if-nothing-changed',
+    conflict: 'absent',
   },
 
   deleteApplication: {
     sql: 'DELETE FROM applications WHERE tenant = ? AND id = ?',
     params: ['id', 'id'],
     refuses: 'if-nothing-changed',
+    conflict: 'absent',
   },
 
   insertApplicationKey: {
@@ -119,24 +134,20 @@ const TABLE = {
       WHERE EXISTS (SELECT 1 FROM applications WHERE tenant = ?1 AND id = ?2)`,
     params: ['id', 'id', 'id', 'bytes', 'text', 'integer', 'id', 'integer'],
     refuses: 'if-nothing-changed',
+    conflict: 'absent',
   },
 
   deleteApplicationKey: {
     sql: 'DELETE FROM application_keys WHERE tenant = ? AND application = ? AND id = ?',
     params: ['id', 'id', 'id'],
     refuses: 'if-nothing-changed',
+    conflict: 'absent',
   },
 
-  insertProxy: insertDefinition('proxies', ['hash']),
-  updateProxy: updateDefinition('proxies'),
-  deleteProxy: deleteDefinition('proxies'),
-
-  insertReactor: insertDefinition('reactors'),
-  updateReactor: updateDefinition('reactors'),
-  deleteReactor: deleteDefinition('reactors'),
+  ...entityStatements(),
 
   insertToken: {
-    ...insert('tokens', { tenant: 'id', serial: 'id', ...TOKEN_PARAMS }),
+    ...insert('token-id-taken', 'tokens', { tenant: 'id', serial: 'id', ...TOKEN_PARAMS }),
     plain: true,
     varyingColumns: columnsOf(
       { tenant: 'id', serial: 'id', ...TOKEN_PARAMS },
@@ -149,7 +160,12 @@ const TABLE = {
     ),
   },
 
-  insertNamedToken: insert('tokens', { tenant: 'id', serial: 'id', name: 'id', ...TOKEN_PARAMS }),
+  insertNamedToken: insert('token-id-taken', 'tokens', {
+    tenant: 'id',
+    serial: 'id',
+    name: 'id',
+    ...TOKEN_PARAMS,
+  }),
 
   /** Inserts into the own staging batch of the transaction given last. The name is null if it equals the internal id. */
   insertEnlistedToken: insertEnlisted({
@@ -161,7 +177,8 @@ const TABLE = {
   }),
 
   insertTokenIndex: {
-    ...insert('token_indexes', { tenant: 'id', hash: 'bytes', serial: 'id' }),
+    sql: `${insertInto('token_indexes', TOKEN_INDEX)} ON CONFLICT DO NOTHING`,
+    params: Object.values(TOKEN_INDEX),
     refuses: 'never',
     plain: true,
   },
@@ -171,12 +188,14 @@ const TABLE = {
     sql: 'SELECT 1 FROM tokens WHERE tenant = ? AND serial = ?',
     params: ['id', 'id'],
     refuses: 'if-found',
+    conflict: 'token-id-taken',
   },
 
   refuseUuidName: {
     sql: "SELECT 1 FROM tokens WHERE typeof(name) = 'blob' AND tenant = ? AND name = ?",
     params: ['id', 'id'],
     refuses: 'if-found',
+    conflict: 'token-id-taken',
   },
 
   /**
@@ -190,12 +209,14 @@ const TABLE = {
           WHERE units.id = tokens.unit AND holder IS NOT NULL))`,
     params: ['id', 'text', 'text', 'integer'],
     refuses: 'if-found',
+    conflict: 'fingerprint-taken',
   },
 
   openStagingBatch: {
     sql: 'INSERT INTO units (id, tenant, first_serial, last_serial) VALUES (?, ?, ?, ?)',
     params: ['integer', 'id', 'id', 'id'],
     refuses: 'if-nothing-changed',
+    conflict: null,
     plain: true,
   },
 
@@ -203,6 +224,7 @@ const TABLE = {
     sql: 'DELETE FROM units WHERE id = ?',
     params: ['integer'],
     refuses: 'if-nothing-changed',
+    conflict: null,
     plain: true,
   },
 
@@ -229,6 +251,7 @@ const TABLE = {
       WHERE expires_at <= ?6`,
     params: ['id', 'id', 'integer', 'bytes', 'integer', 'integer'],
     refuses: 'if-nothing-changed',
+    conflict: 'answer-taken',
     plain: true,
   },
 
@@ -255,6 +278,7 @@ const TABLE = {
     sql: 'SELECT 1 FROM tenants WHERE name = ?',
     params: ['text'],
     refuses: 'if-found',
+    conflict: 'tenant-taken',
   },
 
   updateTenant: {
@@ -262,6 +286,7 @@ const TABLE = {
       WHERE id = ?1`,
     params: ['id', 'text', 'text', 'id', 'integer'],
     refuses: 'if-nothing-changed',
+    conflict: 'absent',
   },
 
   deleteTenantKeys: {
@@ -274,9 +299,10 @@ const TABLE = {
     sql: 'DELETE FROM tenants WHERE id = ?',
     params: ['id'],
     refuses: 'if-nothing-changed',
+    conflict: 'absent',
   },
 
-  noteDeletedTenant: insert('deleted_tenants', { id: 'id', deleted_at: 'integer' }),
+  noteDeletedTenant: insert(null, 'deleted_tenants', { id: 'id', deleted_at: 'integer' }),
 
   ...clearing(),
 
@@ -287,47 +313,15 @@ const TABLE = {
     refuses: 'never',
   },
 
-  insertSession: {
-    sql: `INSERT INTO sessions
-      (tenant, id, application, application_key, hash, nonce_hash, created_at, expires_at, proof)
-      SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
-      WHERE EXISTS (
-        SELECT 1 FROM application_keys WHERE tenant = ?1 AND application = ?3 AND id = ?4
-      )`,
-    params: ['id', 'id', 'id', 'id', 'bytes', 'bytes', 'integer', 'integer', 'bytes'],
-    refuses: 'if-nothing-changed',
-  },
-
-  authorizeSession: {
-    sql: `UPDATE sessions
-      SET permissions = ?3, rules = ?4, authorized_by = ?5, authorized_with = ?6, expires_at = ?7,
-        proof = ?9
-      WHERE tenant = ?1 AND id = ?2 AND authorized_by IS NULL AND expires_at > ?8`,
-    params: ['id', 'id', 'text', 'text', 'id', 'id', 'integer', 'integer', 'bytes'],
-    refuses: 'if-nothing-changed',
-  },
-
-  proveSession: {
-    sql: 'UPDATE sessions SET proof = ?4 WHERE tenant = ?1 AND id = ?2 AND proof IS ?3',
-    params: ['id', 'id', 'bytes', 'bytes'],
-    refuses: 'never',
-  },
-
-  /** Removes two for every new one, as with answers. */
-  forgetSessions: {
-    sql: `DELETE FROM sessions WHERE (tenant, id) IN
-      (SELECT tenant, id FROM sessions WHERE expires_at <= ? ORDER BY expires_at LIMIT 2)`,
-    params: ['integer'],
-    refuses: 'never',
-  },
-
   beat: {
     sql: 'UPDATE pulse SET beats = beats + 1',
     params: [],
     refuses: 'if-nothing-changed',
+    conflict: null,
     plain: true,
   },
 
+  ...SESSION_TABLE,
   ...NOTICE_TABLE,
   ...KEY_TABLE,
   ...renewals(),
@@ -366,16 +360,21 @@ export const INSERTS_TOKEN: ReadonlySet<number> = new Set([
 ])
 
 function insert(
+  conflict: Conflict['kind'] | null,
   table: string,
   params: Readonly<Record<string, Param>>,
-  otherwise = 'ON CONFLICT DO NOTHING',
 ): Statement {
-  const columns = Object.keys(params)
   return {
-    sql: `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${rowOf(columns.length)} ${otherwise}`,
+    sql: `${insertInto(table, params)} ON CONFLICT DO NOTHING`,
     params: Object.values(params),
     refuses: 'if-nothing-changed',
+    conflict,
   }
+}
+
+function insertInto(table: string, params: Readonly<Record<string, Param>>): string {
+  const columns = Object.keys(params)
+  return `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${rowOf(columns.length)}`
 }
 
 /** The last parameter is a transaction id, which determines the staging batch. */
@@ -387,6 +386,7 @@ function insertEnlisted(params: Readonly<Record<string, Param>>): Statement {
     sql: `INSERT INTO tokens (${columns.join(', ')}) VALUES (${values.join(', ')}) ON CONFLICT DO NOTHING`,
     params: Object.values(params),
     refuses: 'if-nothing-changed',
+    conflict: 'token-id-taken',
   }
 }
 

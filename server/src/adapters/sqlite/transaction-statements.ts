@@ -10,6 +10,7 @@ export const TRANSACTION_TABLE = {
         WHERE tenant = ?1 AND created_by = ?4 AND state = 'open' AND expires_at > ?5)`,
     params: ['id', 'id', 'text', 'id', 'integer', 'integer', 'integer'],
     refuses: 'if-nothing-changed',
+    conflict: 'transactions-open-max',
   },
 
   openOwnStagingBatch: {
@@ -17,6 +18,7 @@ export const TRANSACTION_TABLE = {
       SELECT -number, tenant, X'', X'', number, 1 FROM transactions WHERE tenant = ?1 AND id = ?2`,
     params: ['id', 'id'],
     refuses: 'if-nothing-changed',
+    conflict: null,
   },
 
   requireOpen: {
@@ -24,6 +26,7 @@ export const TRANSACTION_TABLE = {
       WHERE tenant = ?1 AND id = ?2 AND state = 'open' AND expires_at > ?3`,
     params: ['id', 'id', 'integer'],
     refuses: 'if-absent',
+    conflict: 'transaction-not-open',
   },
 
   noteKey: {
@@ -42,6 +45,7 @@ export const TRANSACTION_TABLE = {
         WHERE tenant = ?1 AND application = it.application AND id = it.application_key)))`,
     params: ['id', 'id', 'integer'],
     refuses: 'if-found',
+    conflict: 'transaction-revoked',
   },
 
   forgetKeys: {
@@ -55,6 +59,7 @@ export const TRANSACTION_TABLE = {
       WHERE tenant = ?1 AND id = ?2 AND state = 'open' AND expires_at > ?3`,
     params: ['id', 'id', 'integer', 'text'],
     refuses: 'if-nothing-changed',
+    conflict: 'transaction-not-open',
   },
 
   expireTransaction: {
@@ -62,6 +67,7 @@ export const TRANSACTION_TABLE = {
       WHERE tenant = ?1 AND id = ?2 AND state = 'open' AND expires_at <= ?3`,
     params: ['id', 'id', 'integer'],
     refuses: 'if-nothing-changed',
+    conflict: 'transaction-not-open',
   },
 
   /** Makes all tokens of the transaction visible. A list still being staged is too late. */
@@ -77,6 +83,7 @@ export const TRANSACTION_TABLE = {
       VALUES (?1, ?2, ?3, ?4, ${numberOf('?2', '?5')}, 0)`,
     params: ['integer', 'id', 'id', 'id', 'id'],
     refuses: 'if-nothing-changed',
+    conflict: null,
   },
 
   /** Hands a fully staged list over to its transaction. */
@@ -84,6 +91,7 @@ export const TRANSACTION_TABLE = {
     sql: 'UPDATE units SET whole = 1 WHERE id = ?',
     params: ['integer'],
     refuses: 'if-nothing-changed',
+    conflict: null,
   },
 
   expireHolderOfName: {

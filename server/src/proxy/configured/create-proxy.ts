@@ -39,7 +39,12 @@ export async function createProxy(
     ...firstRevision(context, now),
   }
   const answer = created(renderProxy(context.tenantId, proxy, config), `/proxies/${id}`)
-  const conflict = await commit(world, context, [{ kind: 'insert-proxy', proxy }], answer)
+  const conflict = await commit(
+    world,
+    context,
+    [{ kind: 'insert', entity: 'proxy', row: proxy }],
+    answer,
+  )
   if (conflict !== null) throw new Error(`Cannot create a proxy: ${conflict.kind}`)
   return answer
 }

@@ -14,7 +14,7 @@ export async function deleteProxy(
 ): Promise<Answer> {
   authorize(context, 'proxy:delete')
   await getProxy(world, context, id)
-  const conflict = await commit(world, context, [{ kind: 'delete-proxy', id }])
+  const conflict = await commit(world, context, [{ kind: 'delete', entity: 'proxy', id }])
   if (conflict !== null) throw new ServiceError('proxy_not_found')
   return noContent()
 }

@@ -68,8 +68,8 @@ describe('findProxy()', () => {
     const stored = (await world.store.proxies.find(tenantId, id))!
     const forged = { ...stored, hash: hashProxyKey('mine') }
     await world.store.commit(tenantId, [
-      { kind: 'delete-proxy', id },
-      { kind: 'insert-proxy', proxy: forged },
+      { kind: 'delete', entity: 'proxy', id },
+      { kind: 'insert', entity: 'proxy', row: forged },
     ])
     assert.equal(await findProxy(world, 'mine'), null)
   })
@@ -80,7 +80,7 @@ describe('findProxy()', () => {
     const stored = await world.store.proxies.find(shut.tenantId, shut.id)
     const other = await world.store.proxies.find(open.tenantId, open.id)
     const proxy = { ...stored!, terms: other!.terms, revision: 1 }
-    await world.store.commit(shut.tenantId, [{ kind: 'update-proxy', proxy }])
+    await world.store.commit(shut.tenantId, [{ kind: 'update', entity: 'proxy', row: proxy }])
     await assert.rejects(findProxy(world, shut.key))
   })
 })

@@ -13,7 +13,8 @@ import {
   type SeparatedConfiguration,
 } from '../../access/secret-configuration.ts'
 import { Sensitive } from '../../base/sensitive.ts'
-import type { SealContext, TenantKeys } from '../../ports/keyring.ts'
+import type { TenantKeys } from '../../ports/keyring.ts'
+import { sealContextOf } from '../../ports/store/entities.ts'
 import type { StoredProxy } from '../../ports/stored.ts'
 
 export interface SealedProxyConfiguration extends SeparatedConfiguration {
@@ -32,7 +33,7 @@ export function sealProxyConfiguration(
   { secrets, ...config }: SealedProxyConfiguration,
 ): Uint8Array {
   const text = JSON.stringify({ ...config, ...sealedSecrets(secrets) })
-  return keys.seal(sealContextOf(id), new Sensitive(text))
+  return keys.seal(sealContextOf('proxy', 'terms', id), new Sensitive(text))
 }
 
 /** Throws `value_unreadable` if the proxy is damaged or was tampered with. */
@@ -41,18 +42,13 @@ export function openProxyConfiguration(
   { id, terms }: Pick<StoredProxy, 'id' | 'terms'>,
 ): SealedProxyConfiguration {
   const name = { kind: 'proxy_configuration', id } as const
-  const config = JSON.parse(openValue(keys, sealContextOf(id), terms, name).reveal()) as Omit<
-    SealedProxyConfiguration,
-    'secrets'
-  > & { readonly secrets?: Record<string, string> }
+  const config = JSON.parse(
+    openValue(keys, sealContextOf('proxy', 'terms', id), terms, name).reveal(),
+  ) as Omit<SealedProxyConfiguration, 'secrets'> & { readonly secrets?: Record<string, string> }
   return { ...config, secrets: openSecrets(config.secrets) }
 }
 
 /** Returns StoredProxy.hash, by which a proxy is found. */
 export function hashProxyKey(key: string): Uint8Array {
   return hash('sha256', key, 'buffer')
-}
-
-function sealContextOf(id: string): SealContext {
-  return { id, part: 'terms', type: 'proxy', containers: [] }
 }

@@ -93,7 +93,12 @@ async function updateProxy(
       terms: sealProxyConfiguration(keys, id, config),
     }
     const answer = updating.answer(proxy, config)
-    const conflict = await commit(world, context, [{ kind: 'update-proxy', proxy }], answer)
+    const conflict = await commit(
+      world,
+      context,
+      [{ kind: 'update', entity: 'proxy', row: proxy }],
+      answer,
+    )
     return conflict === null ? answer : null
   })
 }

@@ -1,15 +1,11 @@
-import type { Change, Conflict } from '../../../src/ports/change.ts'
+import type { Conflict } from '../../../src/ports/change.ts'
+import { ENTITIES, type EntityChange } from '../../../src/ports/store/entities.ts'
 import type { DefinitionReader, ProxyReader } from '../../../src/ports/store.ts'
 import type { StoredReactor, StoredTenant } from '../../../src/ports/stored.ts'
 import { MemoryDefinitions } from './memory-definitions.ts'
 import { MemoryProxies } from './memory-proxies.ts'
 import type { MemoryEnvelope } from './memory-envelopes.ts'
 import type { MemoryTable } from './memory-table.ts'
-
-export type DefiningChange = Extract<
-  Change,
-  { readonly kind: `${'insert' | 'update' | 'delete'}-${'proxy' | 'reactor'}` }
->
 
 /** All definitions of the tenants: a part of the memory store. */
 export class MemoryDefined {
@@ -26,29 +22,19 @@ export class MemoryDefined {
     this.reactors = this.#reactors.reader
   }
 
-  apply(tenantId: string, change: DefiningChange): Conflict | null {
-    switch (change.kind) {
-      case 'insert-proxy':
-        this.#proxies.insert(tenantId, change.proxy)
-        return null
-      case 'update-proxy':
-        return this.#proxies.update(tenantId, change.proxy) ? null : { kind: 'proxy-changed' }
-      case 'delete-proxy':
-        return this.#proxies.remove(tenantId, change.id) ? null : { kind: 'absent' }
-
-      case 'insert-reactor':
-        this.#reactors.insert(tenantId, change.reactor)
-        return null
-      case 'update-reactor':
-        return this.#reactors.update(tenantId, change.reactor) ? null : { kind: 'reactor-changed' }
-      case 'delete-reactor':
-        return this.#reactors.remove(tenantId, change.id) ? null : { kind: 'absent' }
-
-      default:
-        throw new TypeError('Cannot define: a change is of no known kind', {
-          cause: change satisfies never,
-        })
+  apply(tenantId: string, change: EntityChange): Conflict | null {
+    const { updateConflict } = ENTITIES[change.entity]
+    if (change.kind === 'delete') {
+      const of = change.entity === 'proxy' ? this.#proxies : this.#reactors
+      return of.remove(tenantId, change.id) ? null : { kind: 'absent' }
     }
+    if (change.kind === 'update') {
+      const of = change.entity === 'proxy' ? this.#proxies : this.#reactors
+      return of.update(tenantId, change.row) ? null : { kind: updateConflict }
+    }
+    if (change.entity === 'proxy') this.#proxies.insert(tenantId, change.row)
+    else this.#reactors.insert(tenantId, change.row)
+    return null
   }
 
   sealed(tenantId: string): MemoryEnvelope[] {

@@ -187,12 +187,9 @@ export class MemoryStore implements Store {
       case 'leave-access-state':
         return null
 
-      case 'insert-proxy':
-      case 'update-proxy':
-      case 'delete-proxy':
-      case 'insert-reactor':
-      case 'update-reactor':
-      case 'delete-reactor':
+      case 'insert':
+      case 'update':
+      case 'delete':
         return this.#defined.apply(tenantId, change)
 
       case 'insert-tokens':

@@ -1,0 +1,21 @@
+import {
+  columnsOf,
+  type ColumnKind,
+  type EntityName,
+  type StoredOf,
+} from '../../ports/store/entities.ts'
+import { unpackId } from './ids.ts'
+import type { SqliteRow } from './rows.ts'
+
+/** Converts a row of an entity's table. */
+export function storedOf<Name extends EntityName>(name: Name, row: SqliteRow): StoredOf<Name> {
+  const members = columnsOf(name).map((it) => [it.member, unpacked(it.kind, row[it.name])])
+  return Object.fromEntries(members) as StoredOf<Name>
+}
+
+function unpacked(kind: ColumnKind, value: SqliteRow[string] | undefined): unknown {
+  if (value === null || value === undefined) return null
+  if (kind === 'id' || kind === 'name') return unpackId(value)
+  if (kind === 'json') return JSON.parse(String(value))
+  return kind === 'flag' ? value === 1 : value
+}
