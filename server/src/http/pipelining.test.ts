@@ -133,6 +133,32 @@ test('responses that the client does not take make no room', async (t) => {
   assert.equal(most(), MAX)
 })
 
+for (const body of ['', 'body']) {
+  test(`a second request ${body === '' ? '' : 'with a body '}goes on after a response that the client had not taken`, async (t) => {
+    const { begun, dial } = await stage(t)
+    const { client, serving, text } = await dial()
+    client.pause()
+    client.write(REQUEST)
+    await until(() => begun.length === 1)
+    begun[0]!.response.end(Buffer.alloc(8 * 1024 * KiB))
+    await until(() => serving.writableNeedDrain)
+    client.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+    await until(() => begun.length === 2)
+    await turns(20)
+    client.resume()
+    let received = ''
+    begun[1]!.message.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')))
+    await once(begun[1]!.message, 'end')
+    assert.equal(received, body)
+    begun[1]!.response.end('second')
+    client.write(REQUEST)
+    await until(() => begun.length === 3)
+    begun[2]!.response.end('third')
+    await until(() => text().includes('third'))
+    assert.match(text(), /second/)
+  })
+}
+
 test('a client that waits for each response is left to Node', async (t) => {
   const { begun, dial } = await stage(t)
   const { client, serving } = await dial()

@@ -119,9 +119,19 @@ class PipelinedConnection {
     this.socket.parser?.resume()
     this.#slice()
     this.#ends.bodyBegins(this.#latest!)
-    // Without a body the request is complete at once, even if nothing follows.
-    this.#parse!(rest.subarray(0, 0))
+    this.#completeWithoutBody(rest.subarray(0, 0))
     this.#read(rest)
+  }
+
+  /** Without a body the request at which the parser stopped is complete at once, even if nothing follows. */
+  #completeWithoutBody(nothing: Buffer): void {
+    const { socket } = this
+    const paused = socket._paused === true
+    // Node parses nothing, not even nothing, while a client does not take its responses: it would throw.
+    socket._paused = false
+    this.#parse!(nothing)
+    socket._paused = paused
+    if (paused) socket.pause()
   }
 
   #take(
