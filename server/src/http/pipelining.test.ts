@@ -225,6 +225,31 @@ test('a connection that the throttle makes wait is not idle, and a server that s
   assert.notEqual(serving.timeout, KEEP_ALIVE_TIMEOUT_MS, 'Node times it again')
 })
 
+test('a connection with requests in flight is not idle, however many were answered before them', async (t) => {
+  const { begun, dial } = await stage(t)
+  const { client, serving } = await dial()
+  client.write(REQUEST.repeat(MAX * 3))
+  for (let answered = 0; answered <= MAX; answered++) {
+    await until(() => begun.length === MAX + answered)
+    begun[answered]!.response.end()
+  }
+  await until(() => begun.length === MAX * 2 + 1)
+  await turns(20)
+  assert.equal(inFlightOf(serving).size, MAX)
+  assert.ok(!serving.timeout, `it is closed after ${serving.timeout} ms`)
+})
+
+test('a connection that is destroyed by the request at which the parser stops is left alone', async (t) => {
+  const { begun, server, dial } = await stage(t)
+  const { client, serving } = await dial()
+  client.write(REQUEST)
+  await until(() => begun.length === 1)
+  server.once('request', ({ socket }: IncomingMessage) => socket.destroy())
+  client.write(REQUEST.repeat(2))
+  await once(serving, 'close')
+  assert.equal(begun.length, 2)
+})
+
 test('requests to upgrade, after which Node discards what it has read, count as well', async (t) => {
   const { begun, most, dial } = await stage(t)
   const { client } = await dial()

@@ -116,6 +116,7 @@ class PipelinedConnection {
 
   /** Parses `rest`, which was read together with what made the parser stop. */
   goOn(rest: Buffer): void {
+    if (this.socket.destroyed) return
     this.socket.parser?.resume()
     this.#slice()
     this.#ends.bodyBegins(this.#latest!)
@@ -238,7 +239,9 @@ class PipelinedConnection {
 
   #keepAlive(): void {
     const { socket } = this
-    if (this.#putBack && socket instanceof Socket) socket.setTimeout(KEEP_ALIVE_TIMEOUT_MS)
+    // Others may have begun since.
+    const isIdle = this.#putBack && inFlightOf(socket).size === 0
+    if (isIdle && socket instanceof Socket) socket.setTimeout(KEEP_ALIVE_TIMEOUT_MS)
   }
 
   #awaitRelease(): void {
