@@ -9,6 +9,7 @@ import { SystemClock } from '../adapters/system/system-clock.ts'
 import { KEEP_ALIVE_TIMEOUT_MS, KiB, PIPELINED_REQUESTS_MAX } from '../base/limits.ts'
 import { http } from '../base/node-http.ts'
 import { ReadThrottle, type TickClock } from '../base/read-throttle.ts'
+import { CHUNKS_LIKE_A_REQUEST } from './connection-throttle.ts'
 import { inFlightOf, trackInFlight } from './in-flight-responses.ts'
 import { Pipelining } from './pipelining.ts'
 
@@ -249,6 +250,24 @@ test('a connection that is destroyed by the request at which the parser stops is
   await once(serving, 'close')
   assert.equal(begun.length, 2)
 })
+
+for (const begin of ['', 'G']) {
+  test(`requests that come after a release are charged, ${begin === '' ? 'if none waited for it' : 'if only the beginning of one waited for it'}`, async (t) => {
+    const { begun, dial } = await stage(t)
+    const { client, serving } = await dial()
+    client.write(REQUEST.repeat(MAX) + begin)
+    await until(() => begun.length === MAX)
+    for (const { response } of begun.splice(0)) response.end()
+    await until(() => inFlightOf(serving).size === 0 && !serving.isPaused())
+    await turns(20)
+    const spend = t.mock.method(ReadThrottle.prototype, 'spend')
+    client.write(REQUEST.repeat(3).slice(begin.length))
+    await until(() => begun.length === 3)
+    const charged = spend.mock.calls.map((it) => it.arguments[0])
+    // A request that is alone is not charged.
+    assert.deepEqual(charged, [CHUNKS_LIKE_A_REQUEST, CHUNKS_LIKE_A_REQUEST])
+  })
+}
 
 test('requests to upgrade, after which Node discards what it has read, count as well', async (t) => {
   const { begun, most, dial } = await stage(t)

@@ -196,10 +196,17 @@ class PipelinedConnection {
     this.#parsesKept = false
     const waits = this.#isFull() || (at < chunk.length && this.#isTooMuch())
     this.#putBack = at < chunk.length
+    this.#forgetAnnounced()
     if (waits && !this.#held) this.#hold()
     if (!this.#putBack) return
     socket.pause()
     socket.unshift(chunk.subarray(at))
+  }
+
+  /** What a release announced is for the bytes that waited for it: requests that come later would be free. */
+  #forgetAnnounced(): void {
+    if (this.#announced > 0) this.#throttle.spend(-this.#announced * CHUNKS_OF_RELEASE)
+    this.#announced = 0
   }
 
   #isStopped(): boolean {
@@ -226,8 +233,6 @@ class PipelinedConnection {
     const { socket } = this
     this.#held = true
     holdReading(socket, 'pipeline')
-    this.#throttle.spend(-this.#announced * CHUNKS_OF_RELEASE)
-    this.#announced = 0
     const responses = [...inFlightOf(socket)]
     if (responses.length < PIPELINED_REQUESTS_MAX) this.#awaitRelease()
     else responses[0]!.once('close', () => this.#awaitRelease())
@@ -249,7 +254,7 @@ class PipelinedConnection {
     if (socket.destroyed) return
     const release = (): void => {
       this.#held = false
-      this.#announced = PIPELINED_REQUESTS_MAX
+      this.#announced = this.#putBack ? PIPELINED_REQUESTS_MAX : 0
       releaseReading(socket, 'pipeline')
     }
     const chunks = PIPELINED_REQUESTS_MAX * CHUNKS_OF_RELEASE
