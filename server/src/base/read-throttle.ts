@@ -59,7 +59,8 @@ export class ReadThrottle {
     this.#begun = false
     this.#left = READ_CHUNKS_PER_TICK
     while (!this.isExhausted && this.#waiting.size > 0) this.#resumeOne()
-    if (this.#waiting.size > 0) this.#begin()
+    // What was reserved counts in this tick only, even if nothing else is read.
+    if (this.isExhausted || this.#waiting.size > 0) this.#begin()
   }
 
   #resumeOne(): void {

@@ -9,6 +9,7 @@ import { SystemClock } from '../adapters/system/system-clock.ts'
 import { KEEP_ALIVE_TIMEOUT_MS, KiB, PIPELINED_REQUESTS_MAX } from '../base/limits.ts'
 import { http } from '../base/node-http.ts'
 import { ReadThrottle, type TickClock } from '../base/read-throttle.ts'
+import { CHUNKS_LIKE_A_REQUEST } from './connection-throttle.ts'
 import { inFlightOf, trackInFlight } from './in-flight-responses.ts'
 import { Pipelining } from './pipelining.ts'
 
@@ -133,6 +134,32 @@ test('responses that the client does not take make no room', async (t) => {
   assert.equal(most(), MAX)
 })
 
+for (const body of ['', 'body']) {
+  test(`a second request ${body === '' ? '' : 'with a body '}goes on after a response that the client had not taken`, async (t) => {
+    const { begun, dial } = await stage(t)
+    const { client, serving, text } = await dial()
+    client.pause()
+    client.write(REQUEST)
+    await until(() => begun.length === 1)
+    begun[0]!.response.end(Buffer.alloc(8 * 1024 * KiB))
+    await until(() => serving.writableNeedDrain)
+    client.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+    await until(() => begun.length === 2)
+    await turns(20)
+    client.resume()
+    let received = ''
+    begun[1]!.message.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')))
+    await once(begun[1]!.message, 'end')
+    assert.equal(received, body)
+    begun[1]!.response.end('second')
+    client.write(REQUEST)
+    await until(() => begun.length === 3)
+    begun[2]!.response.end('third')
+    await until(() => text().includes('third'))
+    assert.match(text(), /second/)
+  })
+}
+
 test('a client that waits for each response is left to Node', async (t) => {
   const { begun, dial } = await stage(t)
   const { client, serving } = await dial()
@@ -198,6 +225,49 @@ test('a connection that the throttle makes wait is not idle, and a server that s
   await turns(20)
   assert.notEqual(serving.timeout, KEEP_ALIVE_TIMEOUT_MS, 'Node times it again')
 })
+
+test('a connection with requests in flight is not idle, however many were answered before them', async (t) => {
+  const { begun, dial } = await stage(t)
+  const { client, serving } = await dial()
+  client.write(REQUEST.repeat(MAX * 3))
+  for (let answered = 0; answered <= MAX; answered++) {
+    await until(() => begun.length === MAX + answered)
+    begun[answered]!.response.end()
+  }
+  await until(() => begun.length === MAX * 2 + 1)
+  await turns(20)
+  assert.equal(inFlightOf(serving).size, MAX)
+  assert.ok(!serving.timeout, `it is closed after ${serving.timeout} ms`)
+})
+
+test('a connection that is destroyed by the request at which the parser stops is left alone', async (t) => {
+  const { begun, server, dial } = await stage(t)
+  const { client, serving } = await dial()
+  client.write(REQUEST)
+  await until(() => begun.length === 1)
+  server.once('request', ({ socket }: IncomingMessage) => socket.destroy())
+  client.write(REQUEST.repeat(2))
+  await once(serving, 'close')
+  assert.equal(begun.length, 2)
+})
+
+for (const begin of ['', 'G']) {
+  test(`requests that come after a release are charged, ${begin === '' ? 'if none waited for it' : 'if only the beginning of one waited for it'}`, async (t) => {
+    const { begun, dial } = await stage(t)
+    const { client, serving } = await dial()
+    client.write(REQUEST.repeat(MAX) + begin)
+    await until(() => begun.length === MAX)
+    for (const { response } of begun.splice(0)) response.end()
+    await until(() => inFlightOf(serving).size === 0 && !serving.isPaused())
+    await turns(20)
+    const spend = t.mock.method(ReadThrottle.prototype, 'spend')
+    client.write(REQUEST.repeat(3).slice(begin.length))
+    await until(() => begun.length === 3)
+    const charged = spend.mock.calls.map((it) => it.arguments[0])
+    // A request that is alone is not charged.
+    assert.deepEqual(charged, [CHUNKS_LIKE_A_REQUEST, CHUNKS_LIKE_A_REQUEST])
+  })
+}
 
 test('requests to upgrade, after which Node discards what it has read, count as well', async (t) => {
   const { begun, most, dial } = await stage(t)

@@ -116,12 +116,23 @@ class PipelinedConnection {
 
   /** Parses `rest`, which was read together with what made the parser stop. */
   goOn(rest: Buffer): void {
+    if (this.socket.destroyed) return
     this.socket.parser?.resume()
     this.#slice()
     this.#ends.bodyBegins(this.#latest!)
-    // Without a body the request is complete at once, even if nothing follows.
-    this.#parse!(rest.subarray(0, 0))
+    this.#completeWithoutBody(rest.subarray(0, 0))
     this.#read(rest)
+  }
+
+  /** Without a body the request at which the parser stopped is complete at once, even if nothing follows. */
+  #completeWithoutBody(nothing: Buffer): void {
+    const { socket } = this
+    const paused = socket._paused === true
+    // Node parses nothing, not even nothing, while a client does not take its responses: it would throw.
+    socket._paused = false
+    this.#parse!(nothing)
+    socket._paused = paused
+    if (paused) socket.pause()
   }
 
   #take(
@@ -185,10 +196,17 @@ class PipelinedConnection {
     this.#parsesKept = false
     const waits = this.#isFull() || (at < chunk.length && this.#isTooMuch())
     this.#putBack = at < chunk.length
+    this.#forgetAnnounced()
     if (waits && !this.#held) this.#hold()
     if (!this.#putBack) return
     socket.pause()
     socket.unshift(chunk.subarray(at))
+  }
+
+  /** What a release announced is for the bytes that waited for it: requests that come later would be free. */
+  #forgetAnnounced(): void {
+    if (this.#announced > 0) this.#throttle.spend(-this.#announced * CHUNKS_OF_RELEASE)
+    this.#announced = 0
   }
 
   #isStopped(): boolean {
@@ -215,8 +233,6 @@ class PipelinedConnection {
     const { socket } = this
     this.#held = true
     holdReading(socket, 'pipeline')
-    this.#throttle.spend(-this.#announced * CHUNKS_OF_RELEASE)
-    this.#announced = 0
     const responses = [...inFlightOf(socket)]
     if (responses.length < PIPELINED_REQUESTS_MAX) this.#awaitRelease()
     else responses[0]!.once('close', () => this.#awaitRelease())
@@ -228,7 +244,9 @@ class PipelinedConnection {
 
   #keepAlive(): void {
     const { socket } = this
-    if (this.#putBack && socket instanceof Socket) socket.setTimeout(KEEP_ALIVE_TIMEOUT_MS)
+    // Others may have begun since.
+    const isIdle = this.#putBack && inFlightOf(socket).size === 0
+    if (isIdle && socket instanceof Socket) socket.setTimeout(KEEP_ALIVE_TIMEOUT_MS)
   }
 
   #awaitRelease(): void {
@@ -236,7 +254,7 @@ class PipelinedConnection {
     if (socket.destroyed) return
     const release = (): void => {
       this.#held = false
-      this.#announced = PIPELINED_REQUESTS_MAX
+      this.#announced = this.#putBack ? PIPELINED_REQUESTS_MAX : 0
       releaseReading(socket, 'pipeline')
     }
     const chunks = PIPELINED_REQUESTS_MAX * CHUNKS_OF_RELEASE
