@@ -159,7 +159,8 @@ for (const { path, entity, body } of KINDS) {
       change: (world) => ({
         ...world,
         store: withCommit(world.store, async (tenantId, changes) => {
-          if (changes.some((it) => it.kind === `update-${entity}`)) await beforeCommit()
+          if (changes.some((it) => it.kind === 'update' && it.entity === entity))
+            await beforeCommit()
           return await world.store.commit(tenantId, changes)
         }),
       }),
