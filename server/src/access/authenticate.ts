@@ -4,6 +4,7 @@ import type { InProcessCaller, KeyReference, Principal, Rights } from '../base/a
 import { IDENTITY_CACHE_ENTRIES_MAX, IDENTITY_CACHE_MS } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { Change } from '../ports/change.ts'
+import { ENTITIES, type EntityChange } from '../ports/store/entities.ts'
 import type { Store } from '../ports/store.ts'
 import type { KeyHolder, SessionHolder, StoredApplication, StoredSession } from '../ports/stored.ts'
 import { withCommit } from '../ports/with-commit.ts'
@@ -234,12 +235,17 @@ function invalidatingIdentities(store: Store, invalidate: () => void): Store {
   return withCommit(store, (tenantId, changes) => {
     const done = store.commit(tenantId, changes)
     // Also after a rejection: the change may have been made.
-    return changes.some((it) => CHANGES_IDENTITY[it.kind]) ? done.finally(invalidate) : done
+    return changes.some(changesIdentity) ? done.finally(invalidate) : done
   })
 }
 
+function changesIdentity(change: Change): boolean {
+  if (!('entity' in change)) return CHANGES_IDENTITY[change.kind]
+  return change.kind !== 'insert' && ENTITIES[change.entity].affectsAuthentication
+}
+
 /** Complete, so that a new kind of change has to say whether it affects identities. */
-const CHANGES_IDENTITY: Readonly<Record<Change['kind'], boolean>> = {
+const CHANGES_IDENTITY: Readonly<Record<Exclude<Change['kind'], EntityChange['kind']>, boolean>> = {
   install: false,
   'insert-tenant': false,
   'insert-application': false,
@@ -269,9 +275,6 @@ const CHANGES_IDENTITY: Readonly<Record<Change['kind'], boolean>> = {
   // A session without rights is never cached.
   'authorize-session': false,
   'prove-session': false,
-  insert: false,
-  update: false,
-  delete: false,
   'require-root-key': false,
   'insert-tenant-key': false,
   'renew-envelopes': false,

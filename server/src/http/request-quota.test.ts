@@ -82,7 +82,7 @@ describe('RequestQuota.acquireLargeRead()', () => {
   })
 })
 
-test('sessions that nobody has authorized share the quota of public keys, which open any number of them', () => {
+test('unauthorized sessions share the quota of public keys', () => {
   const tenantQuotas = still()
   const reserve = (principal: object): boolean => {
     const { quota } = quotaIn(tenantQuotas, principal)

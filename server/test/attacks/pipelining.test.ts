@@ -75,7 +75,7 @@ for (const [name, path, headers] of [
   })
 }
 
-test('responses that nobody takes keep later requests from beginning', async () => {
+test('unread responses keep later requests from beginning', async () => {
   const [all, bytes] = [CONNECTIONS * REQUESTS, await documentBytes()]
   await attack(CONNECTIONS, 'GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(REQUESTS))
   await settled()

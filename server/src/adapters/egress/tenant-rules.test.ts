@@ -74,7 +74,7 @@ describe('an exemption of one tenant', () => {
   })
 })
 
-test('a connection of one tenant is not used for another, whoever they share resources as', async (t) => {
+test('a connection of one tenant is never used for another, even with the same owner', async (t) => {
   const answer = onRequest((socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'))
   const destination = await testDestination(answer)
   t.after(() => destination.close())

@@ -14,7 +14,7 @@ const EXPECTED = FRAMES.map((it) => `${it[4]} ${it.subarray(5).toString()}`)
 for (const size of [1, 3, 4, 5, 7, 4_096, 10_020, BYTES.length]) {
   test(`FrameReader keeps none of the chunks that an incomplete frame comes in: ${size} bytes each`, () => {
     const reader = new FrameReader(20_000)
-    // Overwritten each time, as if nobody had it any more.
+    // Overwritten each time: the reader must not keep a view of it.
     const chunk = Buffer.alloc(size)
     const read: string[] = []
     for (let at = 0; at < BYTES.length; at += size) {
