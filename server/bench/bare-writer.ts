@@ -1,6 +1,6 @@
 /** Writer thread of a recording proxy: gets a number of events and answers once they are on disk. */
 import { parentPort, workerData } from 'node:worker_threads'
-import { openConnection } from '../src/adapters/sqlite/connection.ts'
+import { openConnection } from '../src/adapters/storage/sqlite/connection.ts'
 
 /** Size of the audit event for a request that sends out one token. */
 const EVENT = new Uint8Array(200)

@@ -8,7 +8,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openConnection } from '../src/adapters/sqlite/connection.ts'
+import { openConnection } from '../src/adapters/storage/sqlite/connection.ts'
 import { SystemRandom } from '../src/adapters/system/system-random.ts'
 
 const ROWS_A_COMMIT = 1000

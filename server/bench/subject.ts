@@ -24,8 +24,8 @@ import { UndiciEgress } from '../src/adapters/egress/undici-egress.ts'
 import { parseDestination } from '../src/base/destination.ts'
 import { FileKeyProvider } from '../src/adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../src/adapters/local-keyring/local-keyring.ts'
-import { PostgresStore } from '../src/adapters/postgres/postgres-store.ts'
-import { SqliteStore } from '../src/adapters/sqlite/sqlite-store.ts'
+import { PostgresStore } from '../src/adapters/storage/postgres/postgres-store.ts'
+import { SqliteStore } from '../src/adapters/storage/sqlite/sqlite-store.ts'
 import { JailRunner } from '../src/adapters/jail/jail-runner.ts'
 import { NO_WAY } from '../src/adapters/jail/no-way.ts'
 import { NO_RUNNER } from '../src/adapters/system/no-runner.ts'
@@ -194,8 +194,8 @@ async function addApplication(
   }
   const issued = issueKey(world.random, application, { version: 1, by: id, at: now })
   await world.store.commit(tenantId, [
-    { kind: 'insert-application', application },
-    { kind: 'insert-application-key', key: issued.stored },
+    { kind: 'insert', entity: 'application', row: application },
+    { kind: 'insert', entity: 'application_key', row: issued.stored },
     { kind: 'leave-access-state' },
   ])
   return { key: issued.key, id }

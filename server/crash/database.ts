@@ -3,7 +3,7 @@
  */
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { eventsOfRow } from '../src/adapters/sqlite/earlier-events.ts'
+import { eventsOfRow } from '../src/adapters/storage/sqlite/earlier-events.ts'
 import { firstFlaw } from '../src/audit/chain-flaws.ts'
 import { CHAIN_START, decodeAuditEvent } from '../src/ports/audit-log.ts'
 

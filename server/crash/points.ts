@@ -2,7 +2,7 @@
  * Points where a server can be made to die: every named point of the write path.
  */
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
-import type { ProbePoint } from '../src/adapters/sqlite/run-batch.ts'
+import type { ProbePoint } from '../src/adapters/storage/sqlite/run-batch.ts'
 
 /** The store's own points, in the order a batch passes them; a new one does not compile until it is here. */
 const STORE_POINTS: Readonly<Record<ProbePoint, string>> = {

@@ -38,7 +38,7 @@ export async function createApplicationKey(
     at: world.clock.now(),
   })
   const answer = created(renderApplicationKey(stored, key), `/applications/${id}/keys/${stored.id}`)
-  const changes = [{ kind: 'insert-application-key', key: stored }] as const
+  const changes = [{ kind: 'insert', entity: 'application_key', row: stored }] as const
   const conflict = await commit(world, context, changes, answer)
   if (conflict !== null) throw new ServiceError('application_not_found')
   return answer
@@ -80,7 +80,12 @@ export async function deleteApplicationKey(
   authorize(context, 'application:update')
   await getApplication(world, context, id)
   if (!isUuid(keyId)) throw new ServiceError('application_key_not_found')
-  const change = { kind: 'delete-application-key', applicationId: id, id: keyId } as const
+  const change = {
+    kind: 'delete',
+    entity: 'application_key',
+    applicationId: id,
+    id: keyId,
+  } as const
   const conflict = await commit(world, context, [change])
   if (conflict !== null) throw new ServiceError('application_key_not_found')
   return noContent()

@@ -73,7 +73,7 @@ describe('auditEventsOf()', () => {
   test('keeps a decision to send something apart from what the request changes', () => {
     const context = contextWith({ permissions: ['proxy:invoke'] })
     authorize(context, 'proxy:invoke', [], 'a.example')
-    const change = { kind: 'delete-application', id: internalId(9) } as const
+    const change = { kind: 'delete', entity: 'application', id: internalId(9) } as const
     const events = auditEventsOf(context, STILL_NOW, context.decisions, [change])
     assert.deepEqual(
       events.map((it) => [it.entityType, it.destination]),

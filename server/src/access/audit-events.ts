@@ -7,6 +7,7 @@
 import type { RequestContext, Decision } from '../base/access.ts'
 import { AUDIT_EVENT_ENTITIES_MAX } from '../base/limits.ts'
 import type { AuditEvent } from '../ports/audit-log.ts'
+import { idOf, ruleOf, type EntityChange } from '../ports/store/entities.ts'
 import type { Change } from '../ports/change.ts'
 import type { StoredToken, TransactionState } from '../ports/stored.ts'
 
@@ -98,16 +99,6 @@ function partOfChange(change: Change): PartOfChange | null {
   switch (change.kind) {
     case 'insert-tenant':
       return part('tenant', 'create', change.tenant.id)
-    case 'insert-application':
-      return part('application', 'create', change.application.id)
-    case 'update-application':
-      return part('application', 'update', change.application.id)
-    case 'delete-application':
-      return part('application', 'delete', change.id)
-    case 'insert-application-key':
-      return part('application_key', 'create', change.key.id)
-    case 'delete-application-key':
-      return part('application_key', 'delete', change.id)
     case 'insert-tokens':
       return { entityType: 'token', operation: 'create', ids: internalIdsOf(change.tokens) }
 
@@ -124,20 +115,13 @@ function partOfChange(change: Change): PartOfChange | null {
       return part('tenant', 'update', change.tenant.id)
     case 'delete-tenant':
       return part('tenant', 'delete')
-    case 'insert-session':
-      return part('session', 'create', change.session.id)
     case 'authorize-session':
       return part('session', 'authorize', change.id)
 
     case 'insert':
-      return part(change.entity, 'create', change.row.id)
     case 'update':
-      return part(change.entity, 'update', change.row.id)
     case 'delete':
-      return part(change.entity, 'delete', change.id)
-
-    case 'put-callback-secrets':
-      return part('callback_secret', 'rotate')
+      return partOfRow(change)
 
     // Of no concern to the tenant, the audit log's own, or the operator's, which are logged.
     case 'clear-tenant':
@@ -161,11 +145,7 @@ function partOfChange(change: Change): PartOfChange | null {
     case 'put-access-state':
     case 'leave-access-state':
     case 'prove-session':
-    // The decisions record that it was invoked and how its result is used.
-    case 'insert-job':
     case 'claim-job':
-    case 'update-job':
-    case 'delete-job':
       return null
 
     default:
@@ -173,6 +153,15 @@ function partOfChange(change: Change): PartOfChange | null {
         cause: change satisfies never,
       })
   }
+}
+
+/** Returns null for entities whose changes have no events; their descriptions say so. */
+function partOfRow(change: EntityChange): PartOfChange | null {
+  const { event } = ruleOf(change)
+  const id = idOf(change)
+  return event === null
+    ? null
+    : { entityType: change.entity, operation: event, ids: id === null ? [] : [id] }
 }
 
 function operationOfEnd(as: TransactionState): string {

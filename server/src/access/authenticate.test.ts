@@ -114,7 +114,7 @@ test('authenticate() honours a change made here at once', async () => {
   await identities.authenticate(first.apiKey)
   await update(identities.store, first.tenantId, { ...application, permissions: ['log:read'] })
   assert.deepEqual((await identities.authenticate(first.apiKey)).permissions, ['log:read'])
-  const change = { kind: 'delete-application', id: first.applicationId } as const
+  const change = { kind: 'delete', entity: 'application', id: first.applicationId } as const
   await identities.store.commit(first.tenantId, [change, LEFT])
   await assert.rejects(async () => await identities.authenticate(first.apiKey), {
     code: 'key_unknown',
@@ -142,7 +142,7 @@ test('authenticate() forgets also when it is unknown whether the change was made
   }
   const identities = createIdentities({ ...world, store: failing })
   await identities.authenticate(first.apiKey)
-  const change = { kind: 'delete-application', id: first.applicationId } as const
+  const change = { kind: 'delete', entity: 'application', id: first.applicationId } as const
   await assert.rejects(identities.store.commit(first.tenantId, [change, LEFT]))
   await identities.authenticate(first.apiKey)
   assert.equal(lookups(), 2)
@@ -186,7 +186,7 @@ test('authenticate() believes a session for a second, and not past its end', asy
   const key = await openSession(world, first)
   await authorizeSession(world, first)
   const principal = await identities.authenticate(key)
-  const change = { kind: 'delete-application', id: first.applicationId } as const
+  const change = { kind: 'delete', entity: 'application', id: first.applicationId } as const
   assert.equal(await world.store.commit(first.tenantId, [change, LEFT]), null)
   world.clock.pass(IDENTITY_CACHE_MS - 1)
   assert.equal(identities.authenticate(key), principal)
@@ -206,7 +206,7 @@ test('authenticate() forgets a session at once when a key is deleted here, and a
       await identities.authenticate(key)
       world.clock.pass(1)
     } else {
-      const change = { kind: 'delete-application', id: first.applicationId } as const
+      const change = { kind: 'delete', entity: 'application', id: first.applicationId } as const
       assert.equal(await identities.store.commit(first.tenantId, [change, LEFT]), null)
     }
     await assert.rejects(async () => await identities.authenticate(key), { code: 'key_unknown' })
@@ -254,7 +254,10 @@ async function oneTenant(): Promise<IdentifyStage> {
 
 async function update(store: Store, tenantId: string, application: StoredApplication) {
   assert.equal(
-    await store.commit(tenantId, [{ kind: 'update-application', application }, LEFT]),
+    await store.commit(tenantId, [
+      { kind: 'update', entity: 'application', row: application },
+      LEFT,
+    ]),
     null,
   )
 }
@@ -273,7 +276,7 @@ async function addKey(
     createdBy: applicationId,
     createdAt: 0,
   }
-  const change = { kind: 'insert-application-key', key: stored } as const
+  const change = { kind: 'insert', entity: 'application_key', row: stored } as const
   assert.equal(await store.commit(tenantId, [change, LEFT]), null)
 }
 
@@ -294,7 +297,7 @@ async function openSession(world: StillWorld, first: IdentifyStage['first']): Pr
     authorization: null,
   }
   const session = { ...opened, proof: await proofOf(world, first.tenantId, opened) }
-  const change = { kind: 'insert-session', session } as const
+  const change = { kind: 'insert', entity: 'session', row: session } as const
   assert.equal(await world.store.commit(first.tenantId, [change]), null)
   return key
 }

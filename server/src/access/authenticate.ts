@@ -4,7 +4,7 @@ import type { InProcessCaller, KeyReference, Principal, Rights } from '../base/a
 import { IDENTITY_CACHE_ENTRIES_MAX, IDENTITY_CACHE_MS } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { Change } from '../ports/change.ts'
-import { ENTITIES, type EntityChange } from '../ports/store/entities.ts'
+import { descriptionOf, type EntityChange } from '../ports/store/entities.ts'
 import type { Store } from '../ports/store.ts'
 import type { KeyHolder, SessionHolder, StoredApplication, StoredSession } from '../ports/stored.ts'
 import { withCommit } from '../ports/with-commit.ts'
@@ -241,18 +241,13 @@ function invalidatingIdentities(store: Store, invalidate: () => void): Store {
 
 function changesIdentity(change: Change): boolean {
   if (!('entity' in change)) return CHANGES_IDENTITY[change.kind]
-  return change.kind !== 'insert' && ENTITIES[change.entity].affectsAuthentication
+  return change.kind !== 'insert' && descriptionOf(change.entity).affectsAuthentication
 }
 
 /** Complete, so that a new kind of change has to say whether it affects identities. */
 const CHANGES_IDENTITY: Readonly<Record<Exclude<Change['kind'], EntityChange['kind']>, boolean>> = {
   install: false,
   'insert-tenant': false,
-  'insert-application': false,
-  'update-application': true,
-  'delete-application': true,
-  'insert-application-key': false,
-  'delete-application-key': true,
   'put-access-state': false,
   'leave-access-state': false,
   'insert-tokens': false,
@@ -271,7 +266,6 @@ const CHANGES_IDENTITY: Readonly<Record<Exclude<Change['kind'], EntityChange['ki
   'update-tenant': true,
   'delete-tenant': true,
   'clear-tenant': false,
-  'insert-session': false,
   // A session without rights is never cached.
   'authorize-session': false,
   'prove-session': false,
@@ -283,9 +277,5 @@ const CHANGES_IDENTITY: Readonly<Record<Exclude<Change['kind'], EntityChange['ki
   'replace-root-key': false,
   'put-notice': false,
   'remove-notice': false,
-  'insert-job': false,
   'claim-job': false,
-  'update-job': false,
-  'delete-job': false,
-  'put-callback-secrets': false,
 }

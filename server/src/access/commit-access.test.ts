@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { changeName } from '../../test/kit/change-name.ts'
 import {
   contextWith,
   stillWorld,
@@ -135,9 +136,9 @@ test('an access state that cannot be vouched for is left as it is, and the chang
     const store = { ...world.store, auditLog: { ...auditLog, state } }
     const before = world.committed.length
     await createApplication({ ...world, store }, context, BODY)
-    const made = world.committed.slice(before).map((it) => it.kind)
+    const made = world.committed.slice(before).map(changeName)
     assert.equal(made.at(-1), 'leave-access-state', name)
-    assert.ok(made.includes('insert-application'), name)
+    assert.ok(made.includes('insert application'), name)
   }
 })
 
@@ -178,7 +179,7 @@ test('a change without its audit event, or two of the same row, are a mistake', 
   const { world, context } = await makeStage()
   const { tenantId, applicationId: id } = context
   const application = (await world.store.applications.find(tenantId, id))!
-  const change: Change = { kind: 'update-application', application }
+  const change: Change = { kind: 'update', entity: 'application', row: application }
   await assert.rejects(commitAccess(world, tenantId, [change]), /without their audit events/)
   const event = world.committed.flatMap((it) =>
     it.kind === 'append-audit-events'

@@ -8,6 +8,7 @@ import {
   changesAccess,
 } from '../ports/access-state.ts'
 import type { Change, Conflict } from '../ports/change.ts'
+import { idOf } from '../ports/store/entities.ts'
 import type { World } from '../ports/world.ts'
 import { flawOfAccessState, isVouchedFor } from './access-state-flaw.ts'
 import { AccessSum } from './access-sum.ts'
@@ -86,31 +87,18 @@ async function apply(
     const before = await store.applications.find(tenantId, id)
     if (before !== null) sum.remove(applicationStatement(tenantId, before))
   }
-  switch (change.kind) {
-    case 'insert-application':
-      sum.add(applicationStatement(tenantId, change.application))
-      return
-    case 'update-application':
-      await removeApplication(change.application.id)
-      sum.add(applicationStatement(tenantId, change.application))
-      return
-    case 'delete-application':
-      await removeApplication(change.id)
-      for (const it of await store.applications.keys(tenantId, change.id)) {
-        sum.remove(applicationKeyStatement(tenantId, it))
-      }
-      return
-    case 'insert-application-key':
-      sum.add(applicationKeyStatement(tenantId, change.key))
-      return
-    case 'delete-application-key': {
-      const keys = await store.applications.keys(tenantId, change.applicationId)
-      const before = keys.find((it) => it.id === change.id)
-      if (before !== undefined) sum.remove(applicationKeyStatement(tenantId, before))
-      return
+  if (!('entity' in change)) return
+  if (change.entity === 'application') {
+    if (change.kind !== 'insert') await removeApplication(idOf(change)!)
+    if (change.kind !== 'delete') return sum.add(applicationStatement(tenantId, change.row))
+    for (const it of await store.applications.keys(tenantId, change.id)) {
+      sum.remove(applicationKeyStatement(tenantId, it))
     }
-    default:
-      return
+  } else if (change.entity === 'application_key') {
+    if (change.kind === 'insert') return sum.add(applicationKeyStatement(tenantId, change.row))
+    const keys = await store.applications.keys(tenantId, change.applicationId)
+    const before = keys.find((it) => it.id === change.id)
+    if (before !== undefined) sum.remove(applicationKeyStatement(tenantId, before))
   }
 }
 
@@ -134,19 +122,8 @@ function requireDistinct(changes: readonly Change[]): void {
 }
 
 function rowOf(change: Change): string | null {
-  switch (change.kind) {
-    case 'insert-application':
-    case 'update-application':
-      return `application ${change.application.id}`
-    case 'delete-application':
-      return `application ${change.id}`
-    case 'insert-application-key':
-      return `key ${change.key.id}`
-    case 'delete-application-key':
-      return `key ${change.id}`
-    default:
-      return null
-  }
+  if (!('entity' in change) || !changesAccess(change)) return null
+  return `${change.entity} ${idOf(change)}`
 }
 
 /** Runs `work` after the earlier work of the same tenant, however that ended. */

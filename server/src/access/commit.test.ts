@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { changeName } from '../../test/kit/change-name.ts'
 import * as fc from '../../test/kit/fast-check.ts'
 import { contextWith, stillWorld, watched } from '../../test/kit/still-world.ts'
 import { MemoryStore } from '../../test/kit/memory-store/memory-store.ts'
@@ -24,16 +25,18 @@ const APPLICATION = {
   modifiedBy: null,
   modifiedAt: null,
 } as const
-const INSERT: Change = { kind: 'insert-application', application: APPLICATION }
-const DELETE: Change = { kind: 'delete-application', id: APPLICATION.id }
+const INSERT: Change = { kind: 'insert', entity: 'application', row: APPLICATION }
+const DELETE: Change = { kind: 'delete', entity: 'application', id: APPLICATION.id }
 
 test('commit() makes change and answer durable in one commit', async () => {
   const world = stillWorld()
   assert.equal(await commit(world, repeating('a'), [INSERT], ANSWER), null)
-  assert.deepEqual(
-    world.committed.map((it) => it.kind),
-    ['insert-application', 'append-audit-events', 'remember-answer', 'leave-access-state'],
-  )
+  assert.deepEqual(world.committed.map(changeName), [
+    'insert application',
+    'append-audit-events',
+    'remember-answer',
+    'leave-access-state',
+  ])
   assert.deepEqual(await replay(world, repeating('a')), ANSWER)
 })
 
@@ -52,24 +55,21 @@ test('commit() remembers nothing without a key, without an answer, or a second t
   await commit(world, context, [DELETE])
   await commit(world, context, [INSERT], ANSWER)
   await commit(world, context, [DELETE], ANSWER)
-  assert.deepEqual(
-    world.committed.map((it) => it.kind),
-    [
-      'insert-application',
-      'append-audit-events',
-      'leave-access-state',
-      'delete-application',
-      'append-audit-events',
-      'leave-access-state',
-      'insert-application',
-      'append-audit-events',
-      'remember-answer',
-      'leave-access-state',
-      'delete-application',
-      'append-audit-events',
-      'leave-access-state',
-    ],
-  )
+  assert.deepEqual(world.committed.map(changeName), [
+    'insert application',
+    'append-audit-events',
+    'leave-access-state',
+    'delete application',
+    'append-audit-events',
+    'leave-access-state',
+    'insert application',
+    'append-audit-events',
+    'remember-answer',
+    'leave-access-state',
+    'delete application',
+    'append-audit-events',
+    'leave-access-state',
+  ])
 })
 
 test('commit() asks nothing of the store when there is nothing to do', async () => {

@@ -5,7 +5,7 @@ import { Sensitive } from '../base/sensitive.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { Answer } from '../http/endpoint.ts'
 import { parseKeptAnswer, renderKeptAnswer } from '../http/kept-answer.ts'
-import type { SealContext } from '../ports/keyring.ts'
+import { sealContextOf } from '../ports/store/entities.ts'
 import type { Change, Conflict } from '../ports/change.ts'
 import type { StoredAnswer } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
@@ -133,7 +133,7 @@ export async function replay(
   if (stored === null) return null
   const keys = await world.keyring.open(context.tenantId)
   const name = { kind: 'idempotency_response', id: stored.id } as const
-  const opened = openValue(keys, sealContextOf(scope), stored.body, name)
+  const opened = openValue(keys, sealContextOf('answer', 'answer', scope.id), stored.body, name)
   scope.remembered = true
   // Answers that an older version kept have no grants; they are deleted within a day of the upgrade.
   const { grants = [], ...answer } = parseKeptAnswer(opened.reveal()) as GrantedAnswer
@@ -155,7 +155,10 @@ async function seal(
   return {
     id: scope.id,
     status,
-    body: keys.seal(sealContextOf(scope), new Sensitive(renderKeptAnswer(kept))),
+    body: keys.seal(
+      sealContextOf('answer', 'answer', scope.id),
+      new Sensitive(renderKeptAnswer(kept)),
+    ),
     expiresAt: Math.min(now + IDEMPOTENCY_LIFETIME_MS, context.kept?.until ?? Infinity),
   }
 }
@@ -163,8 +166,4 @@ async function seal(
 /** An answer with the grants it rests on. */
 interface GrantedAnswer extends Partial<Answer> {
   readonly grants?: readonly PastGrant[]
-}
-
-function sealContextOf(scope: ReplayScope): SealContext {
-  return { id: scope.id, part: 'answer', type: 'answer', containers: [] }
 }

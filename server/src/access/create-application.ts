@@ -34,10 +34,11 @@ export async function createApplication(
     modifiedBy: null,
     modifiedAt: null,
   }
-  const changes: Change[] = [{ kind: 'insert-application', application }]
+  const changes: Change[] = [{ kind: 'insert', entity: 'application', row: application }]
   const made = { version: 1, by: context.applicationId, at: now }
   const issued = createKey ? issueKey(world.random, application, made) : null
-  if (issued !== null) changes.push({ kind: 'insert-application-key', key: issued.stored })
+  if (issued !== null)
+    changes.push({ kind: 'insert', entity: 'application_key', row: issued.stored })
   const answer = created(
     renderApplication(context.tenantId, application, issued?.key),
     `/applications/${application.id}`,

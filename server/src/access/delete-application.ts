@@ -18,7 +18,7 @@ export async function deleteApplication(
 ): Promise<Answer> {
   authorize(context, 'application:delete')
   await getApplication(world, context, id)
-  const conflict = await commit(world, context, [{ kind: 'delete-application', id }])
+  const conflict = await commit(world, context, [{ kind: 'delete', entity: 'application', id }])
   if (conflict !== null) throw new ServiceError('application_not_found')
   return noContent()
 }

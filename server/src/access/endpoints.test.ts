@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { changeName } from '../../test/kit/change-name.ts'
 import { contextWith, STILL_NOW, stillWorld, thinKeyProvider } from '../../test/kit/still-world.ts'
 import type { RequestContext } from '../base/access.ts'
 import type { Json, JsonObject } from '../base/json.ts'
@@ -96,8 +97,8 @@ describe('POST /applications', () => {
       body: { ...BACKEND, create_key: false },
     })
     assert.equal('key' in (body as JsonObject), false)
-    const made = world.committed.slice(-3).map((it) => it.kind)
-    assert.deepEqual(made, ['insert-application', 'append-audit-events', 'put-access-state'])
+    const made = world.committed.slice(-3).map(changeName)
+    assert.deepEqual(made, ['insert application', 'append-audit-events', 'put-access-state'])
   })
 
   test('201: what clients send along from elsewhere has no effect', async () => {

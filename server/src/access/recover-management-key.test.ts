@@ -115,7 +115,7 @@ describe('recoverManagementKey()', () => {
       const id = `00000000-0000-4000-8000-00000000000${n}`
       const application = { ...found, id, ...changed }
       await world.store.commit(tenantId, [
-        { kind: 'insert-application', application },
+        { kind: 'insert', entity: 'application', row: application },
         { kind: 'leave-access-state' },
       ])
       return id
@@ -130,7 +130,7 @@ describe('recoverManagementKey()', () => {
     for (let version = 2; version <= APPLICATION_KEYS_MAX; version++) {
       const { stored } = issueKey(world.random, found, { version, by: found.id, at: 1 })
       await world.store.commit(tenantId, [
-        { kind: 'insert-application-key', key: stored },
+        { kind: 'insert', entity: 'application_key', row: stored },
         { kind: 'leave-access-state' },
       ])
     }

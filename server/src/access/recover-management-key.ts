@@ -90,8 +90,10 @@ async function prepareKey(
   const version = await nextVersion(world, tenant.id, application.id)
   const issued = issueKey(world.random, application, { version, by: application.id, at: now })
   const made: Change[] = [
-    ...(applicationId === null ? [{ kind: 'insert-application', application } as const] : []),
-    { kind: 'insert-application-key', key: issued.stored },
+    ...(applicationId === null
+      ? [{ kind: 'insert', entity: 'application', row: application } as const]
+      : []),
+    { kind: 'insert', entity: 'application_key', row: issued.stored },
   ]
   const keyId = issued.stored.id
   const actor = { applicationId: application.id, keyId, traceId: RECOVERY_TRACE }

@@ -31,9 +31,9 @@ export async function regenerateKey(
     by: context.applicationId,
     at: world.clock.now(),
   })
-  const changes: Change[] = [{ kind: 'insert-application-key', key: stored }]
+  const changes: Change[] = [{ kind: 'insert', entity: 'application_key', row: stored }]
   if (old !== undefined) {
-    changes.unshift({ kind: 'delete-application-key', applicationId: id, id: old.id })
+    changes.unshift({ kind: 'delete', entity: 'application_key', applicationId: id, id: old.id })
   }
   const answer = ok(renderApplication(context.tenantId, application, key))
   const conflict = await commit(world, context, changes, answer)

@@ -1,6 +1,7 @@
 import { DEFAULT_TENANT_SETTINGS } from '../base/access.ts'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { changeName } from '../../test/kit/change-name.ts'
 import { MemoryStore } from '../../test/kit/memory-store/memory-store.ts'
 import { stillWorld, thinKeyProvider, watched } from '../../test/kit/still-world.ts'
 import type { Change } from '../ports/change.ts'
@@ -27,15 +28,14 @@ test('setUp() makes a tenant whose key may manage everything', async () => {
 
 test('setUp() commits once, and installs the root key with the first tenant only', async () => {
   const commits: string[][] = []
-  const kinds = (changes: readonly Change[]): void =>
-    void commits.push(changes.map((it) => it.kind))
+  const kinds = (changes: readonly Change[]): void => void commits.push(changes.map(changeName))
   const world = { ...stillWorld(), store: watched(new MemoryStore(), kinds) }
   await setUp(world, thinKeyProvider(), FIRST)
   await setUp(world, thinKeyProvider(), { name: 'second', plan: 'standard' })
   const tenant = [
     'insert-tenant',
-    'insert-application',
-    'insert-application-key',
+    'insert application',
+    'insert application_key',
     'put-access-state',
     'append-audit-events',
     'put-audit-checkpoint',

@@ -98,8 +98,8 @@ async function prepareTenant(
   const { wrapped, keys } = await world.keyring.create(tenantId, now)
   const changes: Change[] = [
     { kind: 'insert-tenant', tenant, keys: wrapped },
-    { kind: 'insert-application', application },
-    { kind: 'insert-application-key', key: stored },
+    { kind: 'insert', entity: 'application', row: application },
+    { kind: 'insert', entity: 'application_key', row: stored },
   ]
   const actor = { applicationId, keyId: stored.id, traceId: SET_UP_TRACE }
   const events = auditEventsOf(actor, now, [], changes)

@@ -30,7 +30,7 @@ export async function updateApplication(
   const conflict = await commit(
     world,
     context,
-    [{ kind: 'update-application', application }],
+    [{ kind: 'update', entity: 'application', row: application }],
     answer,
   )
   if (conflict !== null) throw new ServiceError('application_not_found')

@@ -1,7 +1,7 @@
 import { precedesAccessStates, precedesCheckpoints } from '../access/root-key-check.ts'
 import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
-import type { PostgresAuditLogSnapshot } from '../adapters/postgres/audit-log-snapshot.ts'
-import { openSqliteAuditLog } from '../adapters/sqlite/audit-log-snapshot.ts'
+import type { PostgresAuditLogSnapshot } from '../adapters/storage/postgres/audit-log-snapshot.ts'
+import { openSqliteAuditLog } from '../adapters/storage/sqlite/audit-log-snapshot.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
 import { isUuid } from '../base/id.ts'
@@ -151,7 +151,8 @@ function reporter(
 /** Opens a consistent snapshot, in the data folder or in PostgreSQL. */
 async function openAuditLog({ databaseUrl, dataDir }: Config): Promise<PostgresAuditLogSnapshot> {
   if (databaseUrl !== null) {
-    const { openPostgresAuditLog } = await import('../adapters/postgres/audit-log-snapshot.ts')
+    const { openPostgresAuditLog } =
+      await import('../adapters/storage/postgres/audit-log-snapshot.ts')
     return await openPostgresAuditLog(databaseUrl)
   }
   const { close, ...readers } = openSqliteAuditLog(dataDir)

@@ -1,5 +1,5 @@
 import { checkRootKey } from '../access/root-key-check.ts'
-import { requireDatabase } from '../adapters/sqlite/data-folder.ts'
+import { requireDatabase } from '../adapters/storage/sqlite/data-folder.ts'
 import { giveOrder } from '../adapters/system/control-socket.ts'
 import { isUuid } from '../base/id.ts'
 import { ConfigError, readConfig, type Config } from '../config.ts'

@@ -4,7 +4,7 @@ import {
   type RecoveredKey,
   type RecoveryRequest,
 } from '../access/recover-management-key.ts'
-import { requireDatabase } from '../adapters/sqlite/data-folder.ts'
+import { requireDatabase } from '../adapters/storage/sqlite/data-folder.ts'
 import type { RootKeys } from '../adapters/local-keyring/root-keys.ts'
 import { giveOrder } from '../adapters/system/control-socket.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'

@@ -1,9 +1,9 @@
 import { checkRootKey } from '../access/root-key-check.ts'
 import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
 import type { RootKeys } from '../adapters/local-keyring/root-keys.ts'
-import type { PostgresVaultTarget } from '../adapters/postgres/vault-target.ts'
-import { readMoveMark, writeMoveMark } from '../adapters/sqlite/move-mark.ts'
-import { openVaultSource, type SqliteVaultSource } from '../adapters/sqlite/vault-source.ts'
+import type { PostgresVaultTarget } from '../adapters/storage/postgres/vault-target.ts'
+import { readMoveMark, writeMoveMark } from '../adapters/storage/sqlite/move-mark.ts'
+import { openVaultSource, type SqliteVaultSource } from '../adapters/storage/sqlite/vault-source.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
 import { ID_RANDOM_BYTES, idOf } from '../base/id.ts'
@@ -37,7 +37,7 @@ export const migrateCommand: RunCommand = async ({ flags, out }) => {
     const rootKeys = await openRootKeys(config, installed, { create: false })
     await checkRootKey(source, rootKeys)
     await refuseRotation(source)
-    const { withVaultTarget } = await import('../adapters/postgres/vault-target.ts')
+    const { withVaultTarget } = await import('../adapters/storage/postgres/vault-target.ts')
     return await withVaultTarget(url, async (target) => {
       const move = await beginOrGoOn(folder, source, target)
       if (move === null) {
@@ -153,7 +153,7 @@ async function requireEqual(
 
 /** Opens the moved vault as the service would. */
 async function tryOut(url: string, rootKeys: RootKeys, out: CommandInput['out']): Promise<void> {
-  const { PostgresStore } = await import('../adapters/postgres/postgres-store.ts')
+  const { PostgresStore } = await import('../adapters/storage/postgres/postgres-store.ts')
   const store = await PostgresStore.open({ url, unfinished: true })
   try {
     const keyring = new LocalKeyring(rootKeys, new SystemRandom(), (id) => store.tenants.keys(id))

@@ -5,8 +5,8 @@ import {
   type VaultReader,
   type VaultTableName,
 } from '../ports/vault-tables.ts'
-import type { SqliteVaultSource } from '../adapters/sqlite/vault-source.ts'
-import type { PostgresVaultTarget } from '../adapters/postgres/vault-target.ts'
+import type { SqliteVaultSource } from '../adapters/storage/sqlite/vault-source.ts'
+import type { PostgresVaultTarget } from '../adapters/storage/postgres/vault-target.ts'
 
 /** Rows of a table copied since the last report, and rows still to copy. */
 export interface MoveProgress {

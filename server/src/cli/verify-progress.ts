@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { ValueKind } from '../base/unreadable-value.ts'
 import type { VerifyPoint } from '../integrity/verify-values.ts'
-import { ENVELOPE_TABLES } from '../ports/stored.ts'
+import { ENVELOPE_TABLES } from '../ports/store/entities.ts'
 import { ResumeFile, type VerifyScope } from './resume-file.ts'
 
 /** The name of a damaged value in reports; `tenant` is null for the root key check. */

@@ -1,5 +1,5 @@
 import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
-import { readBesideSqliteService } from '../adapters/sqlite/read-beside-service.ts'
+import { readBesideSqliteService } from '../adapters/storage/sqlite/read-beside-service.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
 import { isUuid } from '../base/id.ts'
@@ -59,7 +59,8 @@ export const verify: RunCommand = async ({ flags, out, err }) => {
 
 async function openTenants({ databaseUrl, dataDir }: Config) {
   if (databaseUrl === null) return readBesideSqliteService(dataDir)
-  const { readBesidePostgresServers } = await import('../adapters/postgres/read-beside-servers.ts')
+  const { readBesidePostgresServers } =
+    await import('../adapters/storage/postgres/read-beside-servers.ts')
   return await readBesidePostgresServers(databaseUrl)
 }
 

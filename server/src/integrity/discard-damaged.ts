@@ -185,15 +185,17 @@ async function replaceAnswer(
 async function discardJob(world: DiscardWorld, tenantId: string, id: string): Promise<string> {
   const job = await world.store.jobs.find(tenantId, id)
   if (job !== null) {
-    await mustCommit(world, tenantId, [{ kind: 'delete-job', id, revision: job.revision }])
+    await mustCommit(world, tenantId, [
+      { kind: 'delete', entity: 'job', id, revision: job.revision },
+    ])
   }
   return 'the invocation is deleted; its result is not delivered'
 }
 
 async function replaceSecrets(world: DiscardWorld, tenantId: string): Promise<string> {
   const fresh = await newSecret(world, tenantId)
-  const { stored } = await withSecret(world, tenantId, fresh)
-  await mustCommit(world, tenantId, [{ kind: 'put-callback-secrets', secrets: stored }])
+  const { change } = await withSecret(world, tenantId, fresh)
+  await mustCommit(world, tenantId, [change])
   return 'callbacks are signed with a new secret: give it to the receivers'
 }
 

@@ -3,7 +3,8 @@ import { describe, test } from 'node:test'
 import { Sensitive } from '../base/sensitive.ts'
 import { flipped } from '../../test/kit/damage.ts'
 import { TransparentKeyring } from '../../test/kit/transparent-keyring.ts'
-import { ENVELOPE_TABLES, type EnvelopeCursor, type StoredEnvelope } from '../ports/stored.ts'
+import { ENVELOPE_TABLES } from '../ports/store/entities.ts'
+import type { EnvelopeCursor, StoredEnvelope } from '../ports/stored.ts'
 import {
   verifyValues,
   type DamagedValue,

@@ -11,7 +11,8 @@ import {
 } from '../ports/keyring.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { EnvelopeStretch, Envelopes, TenantReader } from '../ports/store.ts'
-import { ENVELOPE_TABLES, type EnvelopeCursor, type StoredEnvelope } from '../ports/stored.ts'
+import { ENVELOPE_TABLES } from '../ports/store/entities.ts'
+import type { EnvelopeCursor, StoredEnvelope } from '../ports/stored.ts'
 
 /** The parts of a vault that a verification reads. */
 export interface ReadableVault {
@@ -208,7 +209,7 @@ function kindOf({ table, part }: StoredEnvelope): ValueKind {
 const FIRST: EnvelopeCursor = { table: ENVELOPE_TABLES[0], row: '' }
 /** After every row of the last table. */
 const LAST: EnvelopeCursor = {
-  table: 'callback_secrets',
+  table: ENVELOPE_TABLES.at(-1)!,
   row: 'ffffffff-ffff-ffff-ffff-ffffffffffff',
 }
 /** No envelope begins with this, however damaged: a flipped bit could produce a shorter prefix. */

@@ -6,6 +6,7 @@
  */
 import type { AuditEvent } from './audit-log.ts'
 import type { Change } from './change.ts'
+import { descriptionOf, ENTITY_NAMES } from './store/entities.ts'
 import type { StoredApplication, StoredApplicationKey, StoredSession } from './stored.ts'
 
 /** A digest over all applications and keys of a tenant, after so many changes of them. */
@@ -94,17 +95,9 @@ export function sessionStatement(
 }
 
 /** Whether the change is of an application or a key, which the access state seals. */
-export function changesAccess({ kind }: Change): boolean {
-  return CHANGES_ACCESS.has(kind)
+export function changesAccess(change: Change): boolean {
+  return 'entity' in change && descriptionOf(change.entity).inAccessState
 }
-
-const CHANGES_ACCESS: ReadonlySet<Change['kind']> = new Set<Change['kind']>([
-  'insert-application',
-  'update-application',
-  'delete-application',
-  'insert-application-key',
-  'delete-application-key',
-])
 
 /** The number of events that tell of such a change. */
 export function accessChangesIn(
@@ -113,8 +106,9 @@ export function accessChangesIn(
   return events.filter((it) => it.changed && ACCESS_ENTITIES.has(it.entityType)).length
 }
 
-/** As they are in audit events. */
-const ACCESS_ENTITIES: ReadonlySet<string> = new Set(['application', 'application_key'])
+const ACCESS_ENTITIES: ReadonlySet<string> = new Set(
+  ENTITY_NAMES.filter((it) => descriptionOf(it).inAccessState),
+)
 
 /** Returns an error if `changes` change applications or keys and say nothing of the access state; null otherwise. */
 export function missingAccessState(changes: readonly Change[]): Error | null {

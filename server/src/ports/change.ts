@@ -2,7 +2,6 @@
 import type { KeyReference } from '../base/access.ts'
 import type { EntityChange } from './store/entities.ts'
 import type { AccessState } from './access-state.ts'
-import type { JobChange, JobConflict } from './jobs.ts'
 import type { WrappedTenantKey } from './keyring.ts'
 import type { AuditEvent, ChainPosition, AuditCheckpoint } from './audit-log.ts'
 import type {
@@ -10,11 +9,8 @@ import type {
   RootKeyCheck,
   SessionAuthorization,
   StoredAnswer,
-  StoredApplication,
-  StoredApplicationKey,
   StoredEnvelope,
   StoredNotice,
-  StoredSession,
   StoredTenant,
   StoredToken,
   StoredTransaction,
@@ -29,12 +25,8 @@ export type Change =
       readonly tenant: StoredTenant
       readonly keys: readonly WrappedTenantKey[]
     }
-  | { readonly kind: 'insert-application'; readonly application: StoredApplication }
-  | { readonly kind: 'update-application'; readonly application: StoredApplication }
-  /** Deletes its keys, too. */
-  | { readonly kind: 'delete-application'; readonly id: string }
-  | { readonly kind: 'insert-application-key'; readonly key: StoredApplicationKey }
-  | { readonly kind: 'delete-application-key'; readonly applicationId: string; readonly id: string }
+  /** One row of an entity that is described in store/entities.ts. */
+  | EntityChange
   /**
    * Replaces the access state of revision `before`, 0 for none, unless it has another revision by now. Every commit that changes
    * applications or keys has one, or the next. Decision 0082.
@@ -117,7 +109,6 @@ export type Change =
    * before `deletedBefore`, it is cleared; late rows are removed until then.
    */
   | { readonly kind: 'clear-tenant'; readonly deletedBefore: number }
-  | { readonly kind: 'insert-session'; readonly session: StoredSession }
   /** Grants a session its rights, once, unless it is expired at `now`. `proof` is that of the whole row with them. */
   | {
       readonly kind: 'authorize-session'
@@ -134,8 +125,13 @@ export type Change =
       readonly before: Uint8Array | null
       readonly proof: Uint8Array
     }
-  | EntityChange
-  | JobChange
+  /** Claims a job of that revision until `dueAt`, and counts an attempt. */
+  | {
+      readonly kind: 'claim-job'
+      readonly id: string
+      readonly revision: number
+      readonly dueAt: number
+    }
   | KeyChange
   | NoticeChange
 
@@ -200,8 +196,8 @@ export type Conflict =
   /** An answer with this id is remembered, and not expired. */
   | { readonly kind: 'answer-taken' }
   /**
-   * The target of an update or delete does not exist, or the application of a new key, or the key of a new session, or a session
-   * that is neither expired nor authorized.
+   * The target of an update or delete does not exist, or the row that a new one belongs to, or a session that is neither expired
+   * nor authorized.
    */
   | { readonly kind: 'absent' }
   /** The access state has another revision than it was read with: applications or keys were changed. */
@@ -222,7 +218,10 @@ export type Conflict =
   | { readonly kind: 'transactions-open-max' }
   /** A transaction has updated and deleted as many tokens as it may, or reached another of its limits. */
   | { readonly kind: 'transaction-full' }
-  | JobConflict
+  /** A job was changed or deleted since it was read. */
+  | { readonly kind: 'job-changed' }
+  /** The secrets of callbacks were changed since they were read. */
+  | { readonly kind: 'callback-secrets-changed' }
 
 /** The changes of one kind. */
 export type ChangeOf<Kind extends Change['kind']> = Extract<Change, { kind: Kind }>

@@ -102,24 +102,3 @@ export interface JobReader {
   /** Every tenant with a job that is due at `now`, without deleted ones. For housekeeping. */
   tenantIds(now: number): Promise<string[]>
 }
-
-export type JobChange =
-  | { readonly kind: 'insert-job'; readonly job: StoredJob }
-  /** Claims a job of that revision until `dueAt`, and counts an attempt. */
-  | {
-      readonly kind: 'claim-job'
-      readonly id: string
-      readonly revision: number
-      readonly dueAt: number
-    }
-  /** Replaces the last revision of `job`, except its reactor and time of creation. */
-  | { readonly kind: 'update-job'; readonly job: StoredJob }
-  /** Removes a job of that revision. */
-  | { readonly kind: 'delete-job'; readonly id: string; readonly revision: number }
-  /** Replaces their last revision; the first has revision 0. */
-  | { readonly kind: 'put-callback-secrets'; readonly secrets: StoredCallbackSecrets }
-
-/** The target is not there in the revision that was read: another request changed it first. */
-export interface JobConflict {
-  readonly kind: 'job-changed' | 'callback-secrets-changed'
-}

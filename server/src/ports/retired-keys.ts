@@ -1,7 +1,6 @@
 /** Finds the ciphertexts in a commit and rejects those encrypted under a retired key. */
-import type { StoredJob } from './jobs.ts'
 import type { Change } from './change.ts'
-import { ciphertextsOf } from './store/entities.ts'
+import { ciphertextsOf } from './store/entity-columns.ts'
 import type { StoredToken } from './stored.ts'
 
 type CiphertextsIn<DefinitionKind extends Change['kind']> = (
@@ -14,12 +13,9 @@ const CIPHERTEXTS_IN: {
 } = {
   'insert-tokens': ({ tokens }) => tokens.flatMap(ofToken),
   'update-token': ({ token }) => ofToken(token),
-  'remember-answer': ({ answer }) => [answer.body],
+  'remember-answer': ({ answer }) => ciphertextsOf('answer', answer),
   insert: ({ entity, row }) => ciphertextsOf(entity, row),
   update: ({ entity, row }) => ciphertextsOf(entity, row),
-  'insert-job': ({ job }) => ofJob(job),
-  'update-job': ({ job }) => ofJob(job),
-  'put-callback-secrets': ({ secrets }) => [secrets.secrets],
   'renew-envelopes': ({ envelopes }) => envelopes.map((it) => it.renewed),
 
   install: null,
@@ -34,15 +30,9 @@ const CIPHERTEXTS_IN: {
   'replace-root-key': null,
   'put-notice': null,
   'remove-notice': null,
-  'insert-application': null,
-  'update-application': null,
-  'delete-application': null,
-  'insert-application-key': null,
-  'delete-application-key': null,
   'put-access-state': null,
   'leave-access-state': null,
   'prove-session': null,
-  'insert-session': null,
   'authorize-session': null,
   delete: null,
   'delete-token': null,
@@ -56,7 +46,6 @@ const CIPHERTEXTS_IN: {
   'trim-audit-log': null,
   'put-audit-checkpoint': null,
   'claim-job': null,
-  'delete-job': null,
 }
 
 /** Returns an error if a change holds a ciphertext under a key older than `dataKeyId`; null otherwise. */
@@ -100,8 +89,4 @@ function ciphertextsIn(change: Change): readonly Uint8Array[] {
 
 function ofToken({ data, cvc }: StoredToken): Uint8Array[] {
   return cvc === null ? [data] : [data, cvc.envelope]
-}
-
-function ofJob({ terms, result }: StoredJob): Uint8Array[] {
-  return result === null ? [terms] : [terms, result]
 }

@@ -35,11 +35,11 @@ export function accessContract(name: string, open: Open): void {
       t.after(() => store.close())
       await succeed(store, TENANT, everything(1))
       const changes: Change[] = [
-        { kind: 'insert-application', application: application(2) },
-        { kind: 'update-application', application: application(1, { name: 'renamed' }) },
-        { kind: 'delete-application', id: uuid(1) },
-        { kind: 'insert-application-key', key: key(2, 1) },
-        { kind: 'delete-application-key', applicationId: uuid(1), id: uuid(1) },
+        { kind: 'insert', entity: 'application', row: application(2) },
+        { kind: 'update', entity: 'application', row: application(1, { name: 'renamed' }) },
+        { kind: 'delete', entity: 'application', id: uuid(1) },
+        { kind: 'insert', entity: 'application_key', row: key(2, 1) },
+        { kind: 'delete', entity: 'application_key', applicationId: uuid(1), id: uuid(1) },
       ]
       for (const it of changes) {
         await assert.rejects(store.commit(TENANT, [it]), /without their access state/, it.kind)
@@ -67,7 +67,7 @@ export function accessContract(name: string, open: Open): void {
       await succeed(store, TENANT, [...everything(1), append(1), put(0, 1)])
       const commits = range(2, 6).map((n) =>
         store.commit(TENANT, [
-          { kind: 'insert-application', application: application(n) },
+          { kind: 'insert', entity: 'application', row: application(n) },
           append(n),
           put(1, n),
         ]),
@@ -110,8 +110,8 @@ export function accessContract(name: string, open: Open): void {
       const applications = range(3, 450).map((n) => application(n, { expiresAt: n % 2 ? 1 : null }))
       const keys = range(3, 450).map((n) => key(n, 3 + (n % 5)))
       await succeed(store, TENANT, [
-        ...applications.map((it): Change => ({ kind: 'insert-application', application: it })),
-        ...keys.map((it): Change => ({ kind: 'insert-application-key', key: it })),
+        ...applications.map((it): Change => ({ kind: 'insert', entity: 'application', row: it })),
+        ...keys.map((it): Change => ({ kind: 'insert', entity: 'application_key', row: it })),
       ])
       const expected = [application(1), ...applications].map((it) => {
         return { id: it.id, statement: applicationStatement(TENANT, it), proof: null }
@@ -137,7 +137,7 @@ export function accessContract(name: string, open: Open): void {
         authorization: null,
         proof: null,
       }
-      await succeed(store, TENANT, [{ kind: 'insert-session', session }])
+      await succeed(store, TENANT, [{ kind: 'insert', entity: 'session', row: session }])
       const row = (proof: Uint8Array | null) => {
         return { id: uuid(5), statement: sessionStatement(TENANT, session), proof }
       }

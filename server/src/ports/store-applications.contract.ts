@@ -21,7 +21,7 @@ export function applicationContract(name: string, open: Open): void {
   describe(`Store contract: ${name}: applications`, () => {
     test('an application comes back exactly as stored, and as updated', async (t) => {
       const store = await opened(t, open)
-      await succeed(store, TENANT, [{ kind: 'insert-application', application: application(1) }])
+      await succeed(store, TENANT, [{ kind: 'insert', entity: 'application', row: application(1) }])
       assert.deepEqual(await store.applications.find(TENANT, uuid(1)), application(1))
 
       const updated = application(1, {
@@ -34,11 +34,11 @@ export function applicationContract(name: string, open: Open): void {
         modifiedBy: uuid(9),
         modifiedAt: NOW,
       })
-      await succeed(store, TENANT, [{ kind: 'update-application', application: updated }])
+      await succeed(store, TENANT, [{ kind: 'update', entity: 'application', row: updated }])
       assert.deepEqual(await store.applications.find(TENANT, uuid(1)), updated)
 
       const nowhere = { ...updated, destinations: [] }
-      await succeed(store, TENANT, [{ kind: 'update-application', application: nowhere }])
+      await succeed(store, TENANT, [{ kind: 'update', entity: 'application', row: nowhere }])
       assert.deepEqual(await store.applications.find(TENANT, uuid(1)), nowhere)
     })
 
@@ -52,10 +52,10 @@ export function applicationContract(name: string, open: Open): void {
         NONE,
       )
       for (const change of [
-        { kind: 'update-application', application: application(1) },
-        { kind: 'delete-application', id: uuid(1) },
-        { kind: 'insert-application-key', key: key(7, 1) },
-        { kind: 'delete-application-key', applicationId: uuid(1), id: uuid(1) },
+        { kind: 'update', entity: 'application', row: application(1) },
+        { kind: 'delete', entity: 'application', id: uuid(1) },
+        { kind: 'insert', entity: 'application_key', row: key(7, 1) },
+        { kind: 'delete', entity: 'application_key', applicationId: uuid(1), id: uuid(1) },
       ] satisfies Change[]) {
         assert.deepEqual(await store.commit(TENANT, [change]), { kind: 'absent' }, change.kind)
       }
@@ -67,15 +67,15 @@ export function applicationContract(name: string, open: Open): void {
       const store = await opened(t, open)
       await succeed(store, TENANT, everything(1))
       await succeed(store, TENANT, [
-        { kind: 'insert-application', application: application(2) },
-        { kind: 'insert-application-key', key: key(2, 2) },
-        { kind: 'delete-application', id: uuid(1) },
+        { kind: 'insert', entity: 'application', row: application(2) },
+        { kind: 'insert', entity: 'application_key', row: key(2, 2) },
+        { kind: 'delete', entity: 'application', id: uuid(1) },
       ])
       assert.equal(await store.applications.find(TENANT, uuid(1)), null)
       assert.deepEqual(await store.applications.keys(TENANT, uuid(1)), [])
       assert.equal(await store.applications.findByKeyHash(hash(uuid(1))), null)
       assert.deepEqual(await store.applications.keys(TENANT, uuid(2)), [key(2, 2)])
-      const again: Change[] = [{ kind: 'delete-application', id: uuid(1) }]
+      const again: Change[] = [{ kind: 'delete', entity: 'application', id: uuid(1) }]
       assert.deepEqual(await store.commit(TENANT, again), { kind: 'absent' })
     })
 
@@ -86,8 +86,12 @@ export function applicationContract(name: string, open: Open): void {
         return { ...key(n, 1), createdAt: NOW + 4, version: 10 - n }
       })
       await succeed(store, TENANT, [
-        { kind: 'insert-application', application: application(1) },
-        ...[...keys, ...sameTime].map((key): Change => ({ kind: 'insert-application-key', key })),
+        { kind: 'insert', entity: 'application', row: application(1) },
+        ...[...keys, ...sameTime].map((key): Change => ({
+          kind: 'insert',
+          entity: 'application_key',
+          row: key,
+        })),
       ])
       const listed = await store.applications.keys(TENANT, uuid(1))
       assert.deepEqual(
@@ -100,9 +104,10 @@ export function applicationContract(name: string, open: Open): void {
     test('a key is deleted only by the application it belongs to', async (t) => {
       const store = await opened(t, open)
       await succeed(store, TENANT, everything(1))
-      await succeed(store, TENANT, [{ kind: 'insert-application', application: application(2) }])
+      await succeed(store, TENANT, [{ kind: 'insert', entity: 'application', row: application(2) }])
       const change = {
-        kind: 'delete-application-key',
+        kind: 'delete',
+        entity: 'application_key',
         applicationId: uuid(2),
         id: uuid(1),
       } as const
@@ -120,12 +125,12 @@ export function applicationContract(name: string, open: Open): void {
       assert.equal(await store.applications.findByKeyHash(hash(uuid(3))), null)
 
       const renamed = application(2, { name: 'renamed' })
-      await succeed(store, uuid(2), [{ kind: 'update-application', application: renamed }])
+      await succeed(store, uuid(2), [{ kind: 'update', entity: 'application', row: renamed }])
       const found = await store.applications.findByKeyHash(hash(uuid(2)))
       assert.deepEqual(found, { ...holder, application: renamed })
 
       await succeed(store, uuid(2), [
-        { kind: 'delete-application-key', applicationId: uuid(2), id: uuid(2) },
+        { kind: 'delete', entity: 'application_key', applicationId: uuid(2), id: uuid(2) },
       ])
       assert.equal(await store.applications.findByKeyHash(hash(uuid(2))), null)
     })
@@ -149,7 +154,7 @@ export function applicationContract(name: string, open: Open): void {
     test('list() breaks ties of time by id', async (t) => {
       const store = await opened(t, open)
       const changes = [2, 3, 1].map((n): Change => {
-        return { kind: 'insert-application', application: application(n) }
+        return { kind: 'insert', entity: 'application', row: application(n) }
       })
       await succeed(store, TENANT, changes)
       const { items } = await store.applications.list(TENANT, { now: NOW }, { page: 1, size: 9 })
@@ -166,7 +171,7 @@ export function applicationContract(name: string, open: Open): void {
         store,
         TENANT,
         types.map((type, n) => {
-          return { kind: 'insert-application', application: application(n, { type }) }
+          return { kind: 'insert', entity: 'application', row: application(n, { type }) }
         }),
       )
       const listed = async (filter: ApplicationFilter) => {
@@ -190,7 +195,7 @@ export function applicationContract(name: string, open: Open): void {
       const store = await opened(t, open)
       const ends = [null, NOW, NOW + 1, NOW + 2]
       const changes = ends.map((expiresAt, n): Change => {
-        return { kind: 'insert-application', application: application(n, { expiresAt }) }
+        return { kind: 'insert', entity: 'application', row: application(n, { expiresAt }) }
       })
       await succeed(store, TENANT, changes)
       const listed = async (now: number, filter: ApplicationFilter = {}) => {
@@ -211,5 +216,5 @@ export function applicationContract(name: string, open: Open): void {
 const NONE = { total: 0, items: [] }
 
 function insertApplication(n: number): Change {
-  return { kind: 'insert-application', application: application(n, { createdAt: NOW + n }) }
+  return { kind: 'insert', entity: 'application', row: application(n, { createdAt: NOW + n }) }
 }

@@ -138,7 +138,7 @@ export function auditLogContract(name: string, open: Open): void {
         store.commit(TENANT, [append(auditEvent(3)), insert(token(1))]),
         store.commit(TENANT, [
           append(auditEvent(4)),
-          { kind: 'update-application', application: application(9) },
+          { kind: 'update', entity: 'application', row: application(9) },
         ]),
         store.commit(TENANT, [append(auditEvent(5)), insert(token(5))]),
       ])

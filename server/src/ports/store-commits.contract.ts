@@ -60,11 +60,11 @@ export function commitContract(name: string, open: Open, reuse: Open = open): vo
     test('makes its changes in order', async (t) => {
       const store = await opened(t, reuse)
       await succeed(store, TENANT, [
-        { kind: 'insert-application', application: application(1) },
-        { kind: 'insert-application-key', key: key(1, 1) },
-        { kind: 'update-application', application: application(1, { name: 'renamed' }) },
-        { kind: 'delete-application-key', applicationId: uuid(1), id: uuid(1) },
-        { kind: 'insert-application-key', key: key(2, 1) },
+        { kind: 'insert', entity: 'application', row: application(1) },
+        { kind: 'insert', entity: 'application_key', row: key(1, 1) },
+        { kind: 'update', entity: 'application', row: application(1, { name: 'renamed' }) },
+        { kind: 'delete', entity: 'application_key', applicationId: uuid(1), id: uuid(1) },
+        { kind: 'insert', entity: 'application_key', row: key(2, 1) },
       ])
       assert.equal((await store.applications.find(TENANT, uuid(1)))?.name, 'renamed')
       assert.deepEqual(await store.applications.keys(TENANT, uuid(1)), [key(2, 1)])
@@ -125,10 +125,11 @@ const CONFLICTING: Record<
   'fingerprint-taken': insert(token(2, { fingerprint: 'f 1', deduplicate: true })),
   'answer-taken': answer(1),
   'reactor-changed': { kind: 'update', entity: 'reactor', row: reactor(1, { revision: 7 }) },
-  'job-changed': { kind: 'delete-job', id: uuid(1), revision: 7 },
+  'job-changed': { kind: 'delete', entity: 'job', id: uuid(1), revision: 7 },
   'callback-secrets-changed': {
-    kind: 'put-callback-secrets',
-    secrets: { secrets: bytes(1), revision: 7 },
+    kind: 'update',
+    entity: 'callback_secret',
+    row: { secrets: bytes(1), revision: 7 },
   },
   'access-changed': {
     kind: 'put-access-state',
@@ -136,7 +137,7 @@ const CONFLICTING: Record<
     state: { revision: 8, digest: bytes(32), proof: bytes(36) },
   },
   'proxy-changed': { kind: 'update', entity: 'proxy', row: proxy(1, { revision: 7 }) },
-  absent: { kind: 'delete-application', id: uuid(2) },
+  absent: { kind: 'delete', entity: 'application', id: uuid(2) },
   'keys-changed': { kind: 'insert-tenant-key', key: KEYS[1]! },
   'token-changed': { kind: 'delete-token', token: token(1, { revision: 1 }), now: NOW },
   'transactions-open-max': {
@@ -151,12 +152,13 @@ const CONFLICTING: Record<
 function fresh(): Change[] {
   const own = { id: FRESH, internalId: FRESH, fingerprint: FRESH, indexes: [hash(FRESH)] }
   return [
-    { kind: 'insert-application', application: application(1, { id: FRESH }) },
+    { kind: 'insert', entity: 'application', row: application(1, { id: FRESH }) },
     {
-      kind: 'insert-application-key',
-      key: { ...key(1, 1), id: FRESH, applicationId: FRESH, hash: hash(FRESH) },
+      kind: 'insert',
+      entity: 'application_key',
+      row: { ...key(1, 1), id: FRESH, applicationId: FRESH, hash: hash(FRESH) },
     },
-    { kind: 'update-application', application: application(1, { id: FRESH, name: 'changed' }) },
+    { kind: 'update', entity: 'application', row: application(1, { id: FRESH, name: 'changed' }) },
     insert({ ...token(1), ...own, deduplicate: true }),
     { kind: 'remember-answer', answer: { ...stored(1), id: FRESH }, now: NOW },
   ]

@@ -15,14 +15,14 @@ import {
   type Open,
 } from './store-kit.contract.ts'
 import type { Change, Conflict } from './change.ts'
-import type { DefinitionFilter, DefinitionReader, Store } from './store.ts'
+import type { DefinitionFilter, EntityReader, Store } from './store.ts'
 import type { StoredDefinition, StoredProxy } from './stored.ts'
 
 /** One kind of named definition. */
 interface DefinitionKind {
   readonly name: string
   readonly make: (n: number, own?: Partial<StoredDefinition>) => StoredDefinition
-  readonly reader: (store: Store) => DefinitionReader<StoredDefinition>
+  readonly reader: (store: Store) => EntityReader<StoredDefinition>
   readonly insert: (it: StoredDefinition) => Change
   readonly update: (it: StoredDefinition) => Change
   readonly remove: (id: string) => Change

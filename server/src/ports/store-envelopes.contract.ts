@@ -47,13 +47,13 @@ export function envelopeContract(name: string, open: Open): void {
         'tokens 4 data',
         'pending 3 data',
         'pending 3 cvc',
-        'answers 1 all',
-        'proxies 1 all',
-        'reactors 1 all',
+        'answers 1 answer',
+        'proxies 1 terms',
+        'reactors 1 terms',
         'jobs 1 terms',
         'jobs 2 terms',
         'jobs 2 result',
-        'callback_secrets 1 all',
+        'callback_secrets 1 secrets',
       ]
       for (const limit of [1, 2, 64]) {
         const found = await all(store, { limit })
@@ -162,10 +162,14 @@ export function envelopeContract(name: string, open: Open): void {
         { kind: 'update', entity: 'proxy', row: { ...proxy(1), revision: 1 } },
         { kind: 'insert', entity: 'reactor', row: reactor(3) },
         { kind: 'update', entity: 'reactor', row: { ...reactor(1), revision: 1 } },
-        { kind: 'insert-job', job: job(3) },
-        { kind: 'insert-job', job: job(3, { terms: newer.data, result: Uint8Array.of(1) }) },
-        { kind: 'update-job', job: job(1, { revision: 1 }) },
-        { kind: 'put-callback-secrets', secrets: { secrets: bytes(5), revision: 1 } },
+        { kind: 'insert', entity: 'job', row: job(3) },
+        {
+          kind: 'insert',
+          entity: 'job',
+          row: job(3, { terms: newer.data, result: Uint8Array.of(1) }),
+        },
+        { kind: 'update', entity: 'job', row: job(1, { revision: 1 }) },
+        { kind: 'update', entity: 'callback_secret', row: { secrets: bytes(5), revision: 1 } },
         { kind: 'renew-envelopes', envelopes: [{ ...found!, renewed: bytes(5) }] },
       ]
       const before = await all(store)
@@ -245,7 +249,11 @@ export function envelopeContract(name: string, open: Open): void {
 async function fillStore(store: Store): Promise<void> {
   await succeed(store, TENANT, everything(1))
   const named = token(3, { id: 'an alias', type: 'card', cvc: CVC })
-  await succeed(store, TENANT, [insert(named), { kind: 'insert-job', job: DONE }, begin(7)])
+  await succeed(store, TENANT, [
+    insert(named),
+    { kind: 'insert', entity: 'job', row: DONE },
+    begin(7),
+  ])
   const moved = { containers: ['/elsewhere/', '/too/'], data: bytes(44) }
   await succeed(store, TENANT, [enlist(7), update(named, moved)])
   await succeed(store, TENANT, [enlist(7), insert(token(4))])

@@ -150,7 +150,7 @@ export function jobContract(name: string, open: Open): void {
       const over = { terms: bytes(1), result: new Uint8Array(5000) }
       for (const [n, stage] of (['keep', 'deliver'] as const).entries()) {
         const after = job(n + 1, { ...over, stage, revision: 1 })
-        await succeed(store, TENANT, [{ kind: 'update-job', job: after }])
+        await succeed(store, TENANT, [{ kind: 'update', entity: 'job', row: after }])
       }
       await succeed(store, TENANT, [insert(job(3, { ...over, stage: 'dead' }))])
       const each = bytesOfJob(over)
@@ -243,7 +243,7 @@ export function jobContract(name: string, open: Open): void {
 const jobOf = (store: Store, tenantId: string) => store.jobs.find(tenantId, uuid(1))
 
 function insert(it: StoredJob): Change {
-  return { kind: 'insert-job', job: it }
+  return { kind: 'insert', entity: 'job', row: it }
 }
 
 function claim({ id, revision }: StoredJob, dueAt: number): Change {
@@ -251,13 +251,14 @@ function claim({ id, revision }: StoredJob, dueAt: number): Change {
 }
 
 function update(it: StoredJob): Change {
-  return { kind: 'update-job', job: it }
+  return { kind: 'update', entity: 'job', row: it }
 }
 
 function remove({ id, revision }: StoredJob): Change {
-  return { kind: 'delete-job', id, revision }
+  return { kind: 'delete', entity: 'job', id, revision }
 }
 
 function put(revision: number): Change {
-  return { kind: 'put-callback-secrets', secrets: { secrets: bytes(revision), revision } }
+  const kind = revision === 0 ? 'insert' : 'update'
+  return { kind, entity: 'callback_secret', row: { secrets: bytes(revision), revision } }
 }

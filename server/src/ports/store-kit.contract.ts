@@ -97,12 +97,12 @@ export function everything(n: number): Change[] {
   return [
     { kind: 'install', rootKey: { id: 'root', check: bytes(9) } },
     { kind: 'insert-tenant', tenant: tenant(n), keys: KEYS },
-    { kind: 'insert-application', application: application(n) },
-    { kind: 'insert-application-key', key: key(n, n) },
+    { kind: 'insert', entity: 'application', row: application(n) },
+    { kind: 'insert', entity: 'application_key', row: key(n, n) },
     { kind: 'insert', entity: 'proxy', row: proxy(n) },
     { kind: 'insert', entity: 'reactor', row: reactor(n) },
-    { kind: 'insert-job', job: job(n) },
-    { kind: 'put-callback-secrets', secrets: { secrets: bytes(n), revision: 0 } },
+    { kind: 'insert', entity: 'job', row: job(n) },
+    { kind: 'insert', entity: 'callback_secret', row: { secrets: bytes(n), revision: 0 } },
     insert(token(n, { fingerprint: `f ${n}` })),
     answer(n),
   ]

@@ -89,17 +89,19 @@ export function sessionContract(name: string, open: Open): void {
 
     const deaths: Record<string, Change> = {
       'the key that opened it': {
-        kind: 'delete-application-key',
+        kind: 'delete',
+        entity: 'application_key',
         applicationId: uuid(1),
         id: uuid(1),
       },
-      'the application that opened it': { kind: 'delete-application', id: uuid(1) },
+      'the application that opened it': { kind: 'delete', entity: 'application', id: uuid(1) },
       'the key that authorised it': {
-        kind: 'delete-application-key',
+        kind: 'delete',
+        entity: 'application_key',
         applicationId: uuid(3),
         id: uuid(3),
       },
-      'the application that authorised it': { kind: 'delete-application', id: uuid(3) },
+      'the application that authorised it': { kind: 'delete', entity: 'application', id: uuid(3) },
       'its tenant': { kind: 'delete-tenant', at: NOW },
     }
     for (const [what, change] of Object.entries(deaths)) {
@@ -136,8 +138,8 @@ async function furnished(t: Parameters<typeof opened>[0], open: Open): Promise<S
   const store = await opened(t, open)
   await succeed(store, uuid(1), everything(1))
   await succeed(store, uuid(1), [
-    { kind: 'insert-application', application: application(3) },
-    { kind: 'insert-application-key', key: key(3, 3) },
+    { kind: 'insert', entity: 'application', row: application(3) },
+    { kind: 'insert', entity: 'application_key', row: key(3, 3) },
   ])
   await succeed(store, uuid(2), everything(2).slice(1))
   return store
@@ -158,7 +160,7 @@ function session(n: number, createdAt = NOW + n): StoredSession {
 }
 
 function insert(session: StoredSession): Change {
-  return { kind: 'insert-session', session }
+  return { kind: 'insert', entity: 'session', row: session }
 }
 
 function authorize(n: number) {

@@ -34,17 +34,18 @@ const OWN = (n: number): KeyReference => ({ applicationId: uuid(n), keyId: uuid(
 const ITSELF = (n: number): KeyReference => ({ applicationId: uuid(n), keyId: null })
 
 const DELETED_KEY: Change = {
-  kind: 'delete-application-key',
+  kind: 'delete',
+  entity: 'application_key',
   applicationId: uuid(1),
   id: uuid(1),
 }
-const DELETED_APPLICATION: Change = { kind: 'delete-application', id: uuid(1) }
+const DELETED_APPLICATION: Change = { kind: 'delete', entity: 'application', id: uuid(1) }
 const EXPIRED_APPLICATION: Change = expiringAt(NOW)
 
 /** Changes after which the key 1 works no more. */
 const REVOCATIONS: Readonly<Record<string, readonly Change[]>> = {
   'is deleted': [DELETED_KEY],
-  'is regenerated': [DELETED_KEY, { kind: 'insert-application-key', key: key(3, 1) }],
+  'is regenerated': [DELETED_KEY, { kind: 'insert', entity: 'application_key', row: key(3, 1) }],
   'is deleted with its application': [DELETED_APPLICATION],
   'belongs to an application that has expired': [EXPIRED_APPLICATION],
 }
@@ -121,10 +122,14 @@ export function transactionKeyContract(name: string, open: Open): void {
       await succeed(store, TENANT, [begin(7), enlist(7, NOW, [OWN(1)]), insert(token(10))])
       await succeed(store, TENANT, [DELETED_KEY])
       const again = { ...key(1, 2), hash: new Uint8Array(32).fill(7) }
-      await succeed(store, TENANT, [{ kind: 'insert-application-key', key: again }])
+      await succeed(store, TENANT, [{ kind: 'insert', entity: 'application_key', row: again }])
       await succeed(store, OTHER, [
-        { kind: 'insert-application', application: application(1) },
-        { kind: 'insert-application-key', key: { ...key(1, 1), hash: new Uint8Array(32).fill(8) } },
+        { kind: 'insert', entity: 'application', row: application(1) },
+        {
+          kind: 'insert',
+          entity: 'application_key',
+          row: { ...key(1, 1), hash: new Uint8Array(32).fill(8) },
+        },
       ])
       assert.deepEqual(await store.commit(TENANT, [end(7, 'committed')]), REVOKED)
     })
@@ -161,13 +166,14 @@ export function transactionKeyContract(name: string, open: Open): void {
       const store = await opened(t, open)
       for (const n of range(0, 40)) {
         await succeed(store, TENANT, [
-          { kind: 'insert-application', application: application(n) },
-          { kind: 'insert-application-key', key: key(n, n) },
+          { kind: 'insert', entity: 'application', row: application(n) },
+          { kind: 'insert', entity: 'application_key', row: key(n, n) },
           begin(n),
         ])
         await succeed(store, TENANT, [enlist(n, NOW, [OWN(n)]), insert(token(n))])
         const revocation = {
-          kind: 'delete-application-key',
+          kind: 'delete',
+          entity: 'application_key',
           applicationId: uuid(n),
           id: uuid(n),
         } as const
@@ -209,15 +215,15 @@ async function furnished(t: Parameters<typeof opened>[0], open: Open): Promise<S
   const store = await opened(t, open)
   for (const n of [1, 2]) {
     await succeed(store, TENANT, [
-      { kind: 'insert-application', application: application(n) },
-      { kind: 'insert-application-key', key: key(n, n) },
+      { kind: 'insert', entity: 'application', row: application(n) },
+      { kind: 'insert', entity: 'application_key', row: key(n, n) },
     ])
   }
   return store
 }
 
 function expiringAt(expiresAt: number): Change {
-  return { kind: 'update-application', application: application(1, { expiresAt }) }
+  return { kind: 'update', entity: 'application', row: application(1, { expiresAt }) }
 }
 
 async function found(store: Store, ...numbers: number[]) {

@@ -1,4 +1,3 @@
-import type { ApplicationType } from '../base/access.ts'
 import type { AccessRow, AccessState, AccessTable } from './access-state.ts'
 import type { Change, Conflict } from './change.ts'
 import type { JobReader } from './jobs.ts'
@@ -15,7 +14,6 @@ import type {
   StoredAnswer,
   StoredApplication,
   StoredApplicationKey,
-  StoredDefinition,
   StoredEnvelope,
   StoredNotice,
   StoredProxy,
@@ -44,7 +42,7 @@ export interface Store {
   readonly answers: AnswerReader
   readonly transactions: TransactionReader
   readonly proxies: ProxyReader
-  readonly reactors: DefinitionReader<StoredReactor>
+  readonly reactors: EntityReader<StoredReactor>
   readonly jobs: JobReader
   readonly auditLog: AuditLogReader
   readonly accessRows: AccessRowReader
@@ -98,14 +96,14 @@ export interface TenantReader {
   deleted(): Promise<DeletedTenant[]>
 }
 
-export interface ApplicationReader {
-  find(tenantId: string, id: string): Promise<StoredApplication | null>
-  /** Newest first, filtered by ids and types if given; `total` counts all matches. */
-  list(
-    tenantId: string,
-    query: ApplicationQuery,
-    page: PageRequest,
-  ): Promise<Page<StoredApplication>>
+/** The rows of an entity that has an id and a time of creation. */
+export interface EntityReader<Stored, Filter extends EntityFilter = EntityFilter> {
+  find(tenantId: string, id: string): Promise<Stored | null>
+  /** Newest first; `total` counts all matches. */
+  list(tenantId: string, filter: Filter, page: PageRequest): Promise<Page<Stored>>
+}
+
+export interface ApplicationReader extends EntityReader<StoredApplication, ApplicationQuery> {
   /** Oldest first, and of the same time by version. */
   keys(tenantId: string, applicationId: string): Promise<StoredApplicationKey[]>
   /** Returns the holder of the key with this SHA-256 hash; null if there is none. */
@@ -195,13 +193,7 @@ export interface TransactionReader {
   holderOf(tenantId: string, internalId: string): Promise<StoredTransaction | null>
 }
 
-export interface DefinitionReader<Stored extends StoredDefinition> {
-  find(tenantId: string, id: string): Promise<Stored | null>
-  /** Newest first, filtered if asked; `total` counts all matches. */
-  list(tenantId: string, filter: DefinitionFilter, page: PageRequest): Promise<Page<Stored>>
-}
-
-export interface ProxyReader extends DefinitionReader<StoredProxy> {
+export interface ProxyReader extends EntityReader<StoredProxy> {
   /** Returns the proxy whose key has this SHA-256 hash; null if there is none. */
   findByKeyHash(hash: Uint8Array): Promise<ProxyHolder | null>
 }
@@ -266,18 +258,18 @@ export interface Page<Item> {
   readonly items: Item[]
 }
 
-export interface ApplicationFilter {
-  readonly ids?: readonly string[]
-  readonly types?: readonly ApplicationType[]
-}
-
-export interface ApplicationQuery extends ApplicationFilter {
-  /** Applications that are expired at this instant are left out. */
-  readonly now: number
-}
-
-export interface DefinitionFilter {
+/** What is not given does not filter; an empty list matches nothing. */
+export interface EntityFilter {
   readonly ids?: readonly string[]
   /** A pattern for namePattern(). */
   readonly name?: string
+  readonly types?: readonly string[]
+  /** Rows that are expired at this instant are left out. */
+  readonly now?: number
 }
+
+export type ApplicationFilter = Pick<EntityFilter, 'ids' | 'types'>
+
+export type ApplicationQuery = ApplicationFilter & Required<Pick<EntityFilter, 'now'>>
+
+export type DefinitionFilter = Pick<EntityFilter, 'ids' | 'name'>

@@ -8,6 +8,7 @@ import type {
   TenantSettings,
 } from '../base/access.ts'
 import type { JsonObject } from '../base/json.ts'
+import type { EnvelopePart, EnvelopeTable } from './store/entities.ts'
 
 export interface RootKeyCheck {
   /** KeyProvider.id at set-up. */
@@ -196,23 +197,10 @@ export interface StoredAnswer {
   readonly expiresAt: number
 }
 
-export const ENVELOPE_TABLES = [
-  'tokens',
-  'pending',
-  'answers',
-  'proxies',
-  'reactors',
-  'jobs',
-  'callback_secrets',
-] as const
-
-/** The table of an envelope; `pending` has the changes of tokens in open transactions. */
-export type EnvelopeTable = (typeof ENVELOPE_TABLES)[number]
-
 /** An envelope in its table, with the members of its context. */
 export interface StoredEnvelope extends EnvelopeCursor {
-  /** `data` or `cvc` of a token, `terms` or `result` of a job; of all other entities, the whole. */
-  readonly part: 'data' | 'cvc' | 'terms' | 'result' | 'all'
+  /** `data` or `cvc` of a token; of an entity, as its description names the part. */
+  readonly part: EnvelopePart
   /** Of the token, the answer, the proxy, the reactor or the job; of callback secrets, the tenant. */
   readonly id: string
   /** Of a token; empty for other entities. */

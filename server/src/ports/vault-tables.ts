@@ -3,7 +3,8 @@
  * Everything else in a store is derived from it.
  */
 
-import { columnsOf, type EntityName } from './store/entities.ts'
+import type { EntityName } from './store/entities.ts'
+import { columnsOf, keyColumnsOf } from './store/entity-columns.ts'
 
 export type VaultValue = string | number | boolean | Uint8Array | null
 
@@ -72,74 +73,14 @@ export const VAULT_TABLES = {
     key: ['tenant', 'purpose', 'version'],
   },
   deleted_tenants: { columns: { id: 'id', deleted_at: 'number' }, key: ['id'] },
-  applications: {
-    columns: {
-      ...OWN,
-      name: 'text',
-      type: 'text',
-      permissions: 'text',
-      rules: 'text',
-      destinations: 'text',
-      expires_at: 'number',
-      ...MADE,
-      ...MODIFIED,
-    },
-    key: ['tenant', 'id'],
-  },
-  application_keys: {
-    columns: {
-      ...OWN,
-      application: 'id',
-      hash: 'bytes',
-      prefix: 'text',
-      version: 'number',
-      ...MADE,
-    },
-    key: ['tenant', 'application', 'id'],
-  },
-  sessions: {
-    columns: {
-      ...OWN,
-      application: 'id',
-      application_key: 'id',
-      hash: 'bytes',
-      nonce_hash: 'bytes',
-      created_at: 'number',
-      expires_at: 'number',
-      permissions: 'text',
-      rules: 'text',
-      authorized_by: 'id',
-      authorized_with: 'id',
-      proof: 'bytes',
-    },
-    key: ['tenant', 'id'],
-  },
+  applications: tableOf('application'),
+  application_keys: tableOf('application_key'),
+  sessions: tableOf('session'),
   proxies: tableOf('proxy'),
   reactors: tableOf('reactor'),
-  callback_secrets: {
-    columns: { tenant: 'id', secrets: 'bytes', revision: 'number' },
-    key: ['tenant'],
-  },
-  jobs: {
-    columns: {
-      ...OWN,
-      reactor: 'id',
-      stage: 'text',
-      claimed: 'flag',
-      lane: 'text',
-      due_at: 'number',
-      attempts: 'number',
-      created_at: 'number',
-      terms: 'bytes',
-      result: 'bytes',
-      revision: 'number',
-    },
-    key: ['tenant', 'id'],
-  },
-  answers: {
-    columns: { tenant: 'id', id: 'name', status: 'number', body: 'bytes', expires_at: 'number' },
-    key: ['tenant', 'id'],
-  },
+  callback_secrets: tableOf('callback_secret'),
+  jobs: tableOf('job'),
+  answers: tableOf('answer'),
   transactions: {
     columns: { ...OWN, state: 'text', ...MADE, expires_at: 'number', unswept: 'flag' },
     key: ['tenant', 'id'],
@@ -233,7 +174,8 @@ function tableOf(name: EntityName): VaultTable {
     column,
     kind === 'json' ? 'text' : kind,
   ])
-  return { columns: { tenant: 'id', ...Object.fromEntries(columns) }, key: ['tenant', 'id'] }
+  const key = ['tenant', ...keyColumnsOf(name).map((it) => it.name)]
+  return { columns: { tenant: 'id', ...Object.fromEntries(columns) }, key }
 }
 
 export type VaultTableName = keyof typeof VAULT_TABLES

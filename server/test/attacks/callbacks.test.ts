@@ -24,7 +24,7 @@ test('no way to write a forbidden address is accepted for a callback', async () 
   }
   assert.ok(forms.length >= 400, `${forms.length} forms`)
   assert.deepEqual(accepted, [])
-  assert.ok(!vault.world.committed.some((it) => it.kind === 'insert-job'))
+  assert.ok(!vault.world.committed.some((it) => 'entity' in it && it.entity === 'job'))
   await egress.close()
 })
 

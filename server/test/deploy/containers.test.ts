@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { connectionSettings } from '../../src/adapters/postgres/connection-settings.ts'
+import { connectionSettings } from '../../src/adapters/storage/postgres/connection-settings.ts'
 import { SETTINGS } from '../../src/config.ts'
 
 const ROOT = new URL('../../../', import.meta.url)

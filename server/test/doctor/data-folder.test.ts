@@ -17,7 +17,7 @@ import {
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, describe, test, type TestContext } from 'node:test'
-import { writeMoveMark } from '../../src/adapters/sqlite/move-mark.ts'
+import { writeMoveMark } from '../../src/adapters/storage/sqlite/move-mark.ts'
 import { runSymbolon, startVault } from '../kit/running-vault.ts'
 import {
   assertAlone,

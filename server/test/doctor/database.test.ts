@@ -80,7 +80,7 @@ describe('symbolon doctor on a database', () => {
     const vault = copyOf(t, original)
     const { folder, variables } = vault
     rmSync(join(folder, 'symbolon.db'))
-    const [first] = globSync('../../src/adapters/sqlite/migrations/*.sql', {
+    const [first] = globSync('../../src/adapters/storage/sqlite/migrations/*.sql', {
       cwd: import.meta.dirname,
     }).toSorted()
     const db = new DatabaseSync(join(folder, 'symbolon.db'))

@@ -16,9 +16,9 @@ import {
   EarlierEvents,
   eventsOfRow,
   withoutEventsTo,
-} from '../../src/adapters/sqlite/earlier-events.ts'
-import { auditLogReader } from '../../src/adapters/sqlite/audit-log-reader.ts'
-import { SqliteStore } from '../../src/adapters/sqlite/sqlite-store.ts'
+} from '../../src/adapters/storage/sqlite/earlier-events.ts'
+import { auditLogReader } from '../../src/adapters/storage/sqlite/audit-log-reader.ts'
+import { SqliteStore } from '../../src/adapters/storage/sqlite/sqlite-store.ts'
 import { SystemRandom } from '../../src/adapters/system/system-random.ts'
 import { auditCheckpointer } from '../../src/audit/checkpoint.ts'
 import { sweepAuditLogs } from '../../src/audit/retention.ts'

@@ -20,7 +20,7 @@ import { join } from 'node:path'
 import { after, describe, test, type TestContext } from 'node:test'
 import { FileKeyProvider } from '../../src/adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../../src/adapters/local-keyring/local-keyring.ts'
-import { SqliteStore } from '../../src/adapters/sqlite/sqlite-store.ts'
+import { SqliteStore } from '../../src/adapters/storage/sqlite/sqlite-store.ts'
 import { SystemRandom } from '../../src/adapters/system/system-random.ts'
 import { newJob } from '../../src/reactors/jobs/stages.ts'
 import { backUpUnderLoad } from '../backup/run.ts'
@@ -228,7 +228,7 @@ async function addRun(data: string): Promise<void> {
     status: null,
   }
   const job = newJob(await keyring.open(tenantId!), { id: ID, reactorId: ID, now: 0 }, state)
-  assert.equal(await store.commit(tenantId!, [{ kind: 'insert-job', job }]), null)
+  assert.equal(await store.commit(tenantId!, [{ kind: 'insert', entity: 'job', row: job }]), null)
   await store.close()
 }
 

@@ -8,8 +8,8 @@ import { LocalKeyring } from '../../src/adapters/local-keyring/local-keyring.ts'
 import {
   openPostgresAuditLog,
   type PostgresAuditLogSnapshot,
-} from '../../src/adapters/postgres/audit-log-snapshot.ts'
-import { openSqliteAuditLog } from '../../src/adapters/sqlite/audit-log-snapshot.ts'
+} from '../../src/adapters/storage/postgres/audit-log-snapshot.ts'
+import { openSqliteAuditLog } from '../../src/adapters/storage/sqlite/audit-log-snapshot.ts'
 import { SystemClock } from '../../src/adapters/system/system-clock.ts'
 import { SystemRandom } from '../../src/adapters/system/system-random.ts'
 import { verifyAuditLog, type AuditVerdict } from '../../src/audit/verification.ts'

@@ -246,7 +246,7 @@ describe('A receiver that', () => {
     const job = (await store.jobs.find(stage.vault.tenantId, id))!
     const broken = { ...job, result: new Uint8Array(8), revision: job.revision + 1 }
     assert.equal(
-      await store.commit(stage.vault.tenantId, [{ kind: 'update-job', job: broken }]),
+      await store.commit(stage.vault.tenantId, [{ kind: 'update', entity: 'job', row: broken }]),
       null,
     )
     assert.deepEqual(

@@ -166,7 +166,7 @@ describe('POST /reactors/{id}/react with a callback', () => {
     assert.equal(reply.json()['code'], 'destination_refused')
     await work()
     assert.equal(sent.length, 0)
-    assert.ok(!vault.world.committed.some((it) => it.kind === 'insert-job'))
+    assert.ok(!vault.world.committed.some((it) => 'entity' in it && it.entity === 'job'))
   })
 
   test('refuses at once what is wrong with the arguments', async () => {
@@ -233,7 +233,9 @@ describe('POST /reactors/{id}/react with a callback', () => {
     const id = await token('c4nary-in-a-token')
     await react({ args: ['c4nary-as-sent', `{{ ${id} }}`], callback_url: RECEIVER })
     await work()
-    const kept = vault.world.committed.flatMap((it) => ('job' in it ? [it.job] : []))
+    const kept = vault.world.committed.flatMap((it) =>
+      (it.kind === 'insert' || it.kind === 'update') && it.entity === 'job' ? [it.row] : [],
+    )
     assert.ok(kept.length >= 3)
     const keys = await vault.world.keyring.open(vault.tenantId)
     for (const job of kept) {
@@ -362,7 +364,10 @@ describe('A job that an attacker', () => {
       { ...jobs[1], terms: jobs[0].terms, revision: 1 },
     ]
     for (const job of swapped) {
-      assert.equal(await store.commit(vault.tenantId, [{ kind: 'update-job', job }]), null)
+      assert.equal(
+        await store.commit(vault.tenantId, [{ kind: 'update', entity: 'job', row: job }]),
+        null,
+      )
     }
     await work()
     assert.deepEqual([runner.ran.length, sent.length], [0, 0])

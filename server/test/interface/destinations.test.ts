@@ -107,7 +107,7 @@ describe('a caller', () => {
     const before = (await store.applications.find(vault.tenantId, id))!
     const application = { ...before, destinations: [] }
     await store.commit(vault.tenantId, [
-      { kind: 'update-application', application },
+      { kind: 'update', entity: 'application', row: application },
       { kind: 'leave-access-state' },
     ])
     assert.deepEqual((await authenticate(key)).destinations, [])

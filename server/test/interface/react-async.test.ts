@@ -184,7 +184,7 @@ describe('POST /reactors/{id}/react-async', () => {
         const before = { ...state, initiator: { ...initiator, session } }
         const terms = sealJobState(keys, job.id, before)
         const stored = { ...job, terms, revision: job.revision + 1 }
-        const change = { kind: 'update-job', job: stored } as const
+        const change = { kind: 'update', entity: 'job', row: stored } as const
         assert.equal(await vault.world.store.commit(vault.tenantId, [change]), null)
       }
       const at = `/applications/${browser['id'] as string}/regenerate`

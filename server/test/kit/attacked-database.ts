@@ -5,9 +5,9 @@ import pg from 'pg'
 import {
   openPostgresAuditLog,
   type PostgresAuditLogSnapshot,
-} from '../../src/adapters/postgres/audit-log-snapshot.ts'
-import { openSqliteAuditLog } from '../../src/adapters/sqlite/audit-log-snapshot.ts'
-import { SqliteStore } from '../../src/adapters/sqlite/sqlite-store.ts'
+} from '../../src/adapters/storage/postgres/audit-log-snapshot.ts'
+import { openSqliteAuditLog } from '../../src/adapters/storage/sqlite/audit-log-snapshot.ts'
+import { SqliteStore } from '../../src/adapters/storage/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { openPatiently } from './postgres/patient-store.ts'
 

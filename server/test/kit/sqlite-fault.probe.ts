@@ -3,7 +3,7 @@
  * that point for the third time; `stall` blocks there for half a second; a number fails there, as SQLite does with that
  * result code.
  */
-import type { ProbePoint } from '../../src/adapters/sqlite/run-batch.ts'
+import type { ProbePoint } from '../../src/adapters/storage/sqlite/run-batch.ts'
 
 const { searchParams } = new URL(import.meta.url)
 const action = searchParams.get('do')

@@ -9,7 +9,7 @@ import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { holdDataFolder } from '../../src/adapters/sqlite/data-folder.ts'
+import { holdDataFolder } from '../../src/adapters/storage/sqlite/data-folder.ts'
 import { tryBinding } from '../../src/http/listen.ts'
 import { bareEnvironment } from '../kit/environment.ts'
 

@@ -8,8 +8,8 @@ import { importsOf } from './imports.ts'
 const MEASURING: Readonly<Record<string, string>> = {
   'src/adapters/jail/levels.test.ts':
     'a pause of at least 50 ms, by the clock of the one who pauses',
-  'src/adapters/sqlite/faults.test.ts': 'the clock is the one that the test holds still',
-  'src/adapters/sqlite/transactions.test.ts':
+  'src/adapters/storage/sqlite/faults.test.ts': 'the clock is the one that the test holds still',
+  'src/adapters/storage/sqlite/transactions.test.ts':
     'a factor of more than a hundred, in the shortest of twenty tries',
   'src/adapters/system/idle-callback.test.ts':
     'how long the loop is kept busy; nothing is asserted of it',

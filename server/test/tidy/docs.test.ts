@@ -97,8 +97,12 @@ test('unmappedFolders() looks for the folder in the code map and nowhere else', 
 })
 
 test('foldersOf() lists folders and the folders they are in', () => {
-  const files = [sourceFile('src/main.ts', ''), sourceFile('src/adapters/sqlite/a.ts', '')]
-  assert.deepEqual(foldersOf(files), ['server/src/adapters', 'server/src/adapters/sqlite'])
+  const files = [sourceFile('src/main.ts', ''), sourceFile('src/adapters/storage/sqlite/a.ts', '')]
+  assert.deepEqual(foldersOf(files), [
+    'server/src/adapters',
+    'server/src/adapters/storage',
+    'server/src/adapters/storage/sqlite',
+  ])
 })
 
 describe('decisionFlaws()', () => {

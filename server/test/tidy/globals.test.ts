@@ -66,7 +66,10 @@ describe('forbiddenGlobals()', () => {
   }
 
   test('keeps environment and network from adapters that have no business with them', () => {
-    const file = sourceFile('src/adapters/sqlite/a.ts', 'process.env; fetch(url); Math.random()')
+    const file = sourceFile(
+      'src/adapters/storage/sqlite/a.ts',
+      'process.env; fetch(url); Math.random()',
+    )
     assert.equal(forbiddenGlobals(file).length, 3)
   })
 

@@ -25,9 +25,9 @@ test('the program loads what a command needs when that is given', () => {
 
 test('the service loads what only PostgreSQL or sending needs when there is such need', () => {
   const loaded = [...loadedWith('src/cli/serve.ts', sourceFiles())]
-  assert.ok(loaded.includes('src/adapters/sqlite/sqlite-store.ts'))
+  assert.ok(loaded.includes('src/adapters/storage/sqlite/sqlite-store.ts'))
   const later = (it: string): boolean =>
-    it.startsWith('src/adapters/postgres/') || it === 'src/adapters/egress/pool.ts'
+    it.startsWith('src/adapters/storage/postgres/') || it === 'src/adapters/egress/pool.ts'
   assert.deepEqual(loaded.filter(later), [])
 })
 
@@ -45,8 +45,8 @@ describe('forbiddenImports()', () => {
     ['src/ports/a.contract.ts', `import { a } from '../adapters/local-keyring/a.ts'`],
     ['src/tokens/types/a.ts', `import { a } from '../../proxy/a.ts'`],
     ['src/proxy/a.ts', `import { a } from '../reactors/a.ts'`],
-    ['src/adapters/sqlite/a.ts', `import { a } from '../egress/a.ts'`],
-    ['src/adapters/sqlite/a.ts', `import { a } from '../../tokens/a.ts'`],
+    ['src/adapters/storage/sqlite/a.ts', `import { a } from '../../egress/a.ts'`],
+    ['src/adapters/storage/sqlite/a.ts', `import { a } from '../../../tokens/a.ts'`],
     ['src/adapters/jail/guest/a.ts', `import { a } from '../../../base/a.ts'`],
     ['src/adapters/jail/guest/a.ts', `import { a } from '../a.ts'`],
     ['src/adapters/jail/guest/a.ts', `import { z } from 'zod'`],
@@ -80,7 +80,7 @@ describe('forbiddenImports()', () => {
     ['src/tokens/types/a.ts', `import { a } from '../tokenize-plan.ts'`],
     ['src/proxy/a.ts', `import { a } from '../tokens/a.ts'`],
     ['src/http/a.ts', `import { connect } from 'node:net'\nimport fastify from 'fastify'`],
-    ['src/adapters/sqlite/a.ts', `import { DatabaseSync } from 'node:sqlite'`],
+    ['src/adapters/storage/sqlite/a.ts', `import { DatabaseSync } from 'node:sqlite'`],
     ['src/http/a.ts', `import type { Server } from 'node:http'`],
     ['src/adapters/egress/a.ts', `import { http } from '../../base/node-http.ts'`],
     ['src/adapters/jail/guest/a.ts', `import net from 'node:net'`],
@@ -89,11 +89,11 @@ describe('forbiddenImports()', () => {
       'src/tokens/a.test.ts',
       `import { a } from '../../test/kit/a.ts'\nimport fc from 'fast-check'`,
     ],
-    ['src/adapters/sqlite/a.test.ts', `import { a } from '../../ports/a.contract.ts'`],
+    ['src/adapters/storage/sqlite/a.test.ts', `import { a } from '../../../ports/a.contract.ts'`],
     ['src/ports/a.contract.ts', `import * as fc from '../../test/kit/fast-check.ts'`],
     ['src/app.ts', `import { ROUTES } from './routes.ts'`],
     ['src/cli/serve.ts', `import { a } from '../adapters/local-keyring/a.ts'`],
-    ['test/flows/a.test.ts', `import { a } from '../../src/adapters/sqlite/a.ts'`],
+    ['test/flows/a.test.ts', `import { a } from '../../src/adapters/storage/sqlite/a.ts'`],
     ['bench/a.ts', `import { a } from '../test/kit/a.ts'`],
   ]
   for (const [file, text] of allowed) {
@@ -114,7 +114,7 @@ test('unitOf() names folders, adapters and the files at the top', () => {
   const units = {
     'src/base/json.ts': 'base',
     'src/tokens/types/card.ts': 'tokens',
-    'src/adapters/sqlite/writer.ts': 'adapters/sqlite',
+    'src/adapters/storage/sqlite/writer.ts': 'adapters/storage/sqlite',
     'src/adapters/jail/guest/main.ts': 'adapters/jail/guest',
     'src/app.test.ts': 'app',
     'test/kit/still-world.ts': 'test',

@@ -21,8 +21,9 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   proxy: ['base', 'ports', 'http', 'expressions', 'access', 'tokens'],
   reactors: ['base', 'ports', 'http', 'expressions', 'access', 'tokens'],
 
-  'adapters/sqlite': ['base', 'ports'],
-  'adapters/postgres': ['base', 'ports'],
+  'adapters/storage/entity': ['base', 'ports'],
+  'adapters/storage/sqlite': ['base', 'ports', 'adapters/storage/entity'],
+  'adapters/storage/postgres': ['base', 'ports', 'adapters/storage/entity'],
   'adapters/local-keyring': ['base', 'ports'],
   'adapters/age': ['base'],
   'adapters/canonical-json': ['base', 'ports', 'adapters/worker-thread'],
@@ -68,7 +69,7 @@ const MODULE_HOMES: Readonly<Record<string, readonly string[]>> = {
   'node:http2': ['adapters', 'http'],
   'node:https': ['adapters', 'http'],
   'node:net': ['adapters', 'http'],
-  'node:sqlite': ['adapters/sqlite'],
+  'node:sqlite': ['adapters/storage/sqlite'],
   'node:timers': ['adapters'],
   'node:timers/promises': ['adapters'],
   'node:tls': ['adapters', 'http'],
@@ -77,7 +78,7 @@ const MODULE_HOMES: Readonly<Record<string, readonly string[]>> = {
   fastify: ['http'],
   'json-p3': ['expressions'],
   koffi: ['adapters/jail'],
-  pg: ['adapters/postgres'],
+  pg: ['adapters/storage/postgres'],
   undici: ['adapters/egress'],
 }
 
@@ -118,9 +119,10 @@ export function loadedWith(start: string, files: readonly SourceFile[]): Set<str
 /** Returns the module a file belongs to: a folder of src/, an adapter, or a file at the top. */
 export function unitOf(file: string): string {
   if (file.startsWith('src/adapters/jail/guest/')) return 'adapters/jail/guest'
-  const [top, folder, adapter] = file.replace(/(\.test|\.contract)?\.ts$/, '').split('/')
+  const [top, folder, adapter, database] = file.replace(/(\.test|\.contract)?\.ts$/, '').split('/')
   if (top !== 'src') return top!
-  return folder === 'adapters' ? `adapters/${adapter}` : folder!
+  if (folder !== 'adapters') return folder!
+  return adapter === 'storage' ? `adapters/storage/${database}` : `adapters/${adapter}`
 }
 
 function wrongArrow(file: SourceFile, target: string): string | null {

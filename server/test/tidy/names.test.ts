@@ -18,6 +18,7 @@ const AT_HOME: Readonly<Record<string, string>> = {
   'src/http/log-request.ts': 'log lines name ids as the interface does',
   'src/http/render-error.ts': 'the members of errors are part of the interface',
   'src/tokens/draft.ts': 'it reads token requests as wire.ts hands them over',
+  'src/ports/store/entities.ts': 'entities are named as audit events name them',
   'src/ports/vault-tables.ts': 'tables and columns are named as stores name them',
   'src/tokens/types/': 'token data is kept as it was sent',
 }
@@ -46,7 +47,7 @@ describe('wireNames()', () => {
     ['src/tokens/tokenize-plan.ts', `const LIMIT_MAX = refuse('token_not_found') // created_by`],
     ['src/tokens/wire.ts', 'created_by'],
     ['src/tokens/types/card.ts', 'expiration_month'],
-    ['src/adapters/sqlite/sqlite-store.ts', 'row.created_by'],
+    ['src/adapters/storage/sqlite/sqlite-store.ts', 'row.created_by'],
     ['src/base/service-error.ts', 'token_not_found'],
     ['src/tokens/tokenize-plan.test.ts', 'created_by'],
   ]

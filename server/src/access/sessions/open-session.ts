@@ -39,7 +39,9 @@ export async function openSession(
   }
   const proof = keys.attest(sessionStatement(context.tenantId, opened))
   const session = { ...opened, proof }
-  const conflict = await commit(world, context, [{ kind: 'insert-session', session }])
+  const conflict = await commit(world, context, [
+    { kind: 'insert', entity: 'session', row: session },
+  ])
   if (conflict !== null) throw new ServiceError('key_unknown')
   return { status: 201, body: renderSession(key, nonce, expiresAt) }
 }

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { isDamage } from '../../adapters/sqlite/unusable-database.ts'
+import { isDamage } from '../../adapters/storage/sqlite/unusable-database.ts'
 import { SystemClock } from '../../adapters/system/system-clock.ts'
 import type { LocalKeyring } from '../../adapters/local-keyring/local-keyring.ts'
 import { precedesAccessStates, precedesCheckpoints } from '../../access/root-key-check.ts'

@@ -6,8 +6,8 @@ import { FileKeyProvider } from '../../adapters/local-keyring/file-key-provider.
 import { hasRootKey } from '../../adapters/local-keyring/root-key-file.ts'
 import { LocalKeyring } from '../../adapters/local-keyring/local-keyring.ts'
 import { RootKeys } from '../../adapters/local-keyring/root-keys.ts'
-import type { PostgresFacts } from '../../adapters/postgres/inspection.ts'
-import { openSqliteInspection } from '../../adapters/sqlite/inspection.ts'
+import type { PostgresFacts } from '../../adapters/storage/postgres/inspection.ts'
+import { openSqliteInspection } from '../../adapters/storage/sqlite/inspection.ts'
 import { findListener } from '../../adapters/system/control-socket.ts'
 import type { HostMachine } from '../../adapters/system/host-machine.ts'
 import { SystemRandom } from '../../adapters/system/system-random.ts'
@@ -138,7 +138,7 @@ async function absent(): Promise<never> {
 
 async function inspect({ databaseUrl, dataDir }: Config): Promise<Inspection> {
   if (databaseUrl === null) return { ...openSqliteInspection(dataDir), facts: null }
-  const { openPostgresInspection } = await import('../../adapters/postgres/inspection.ts')
+  const { openPostgresInspection } = await import('../../adapters/storage/postgres/inspection.ts')
   return await openPostgresInspection(databaseUrl)
 }
 

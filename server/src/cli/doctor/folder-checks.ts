@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { readMoveMark } from '../../adapters/sqlite/move-mark.ts'
+import { readMoveMark } from '../../adapters/storage/sqlite/move-mark.ts'
 import { MiB } from '../../base/limits.ts'
 import { failed, ok, usesSqlite, warning, words, type Check, type Finding } from './check.ts'
 import { namesIn, type DoctorContext } from './context.ts'

@@ -1,7 +1,7 @@
 /** Facts that no test server has: an old version, a standby, a pooler, a remote host. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { PostgresFacts } from '../../adapters/postgres/inspection.ts'
+import type { PostgresFacts } from '../../adapters/storage/postgres/inspection.ts'
 import type { CheckStatus } from './check.ts'
 import type { DoctorContext } from './context.ts'
 import { POSTGRES_CHECKS } from './postgres-checks.ts'

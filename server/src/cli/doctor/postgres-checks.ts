@@ -1,5 +1,5 @@
-import { STATEMENT_MS_MAX } from '../../adapters/postgres/database.ts'
-import type { PostgresFacts } from '../../adapters/postgres/inspection.ts'
+import { STATEMENT_MS_MAX } from '../../adapters/storage/postgres/database.ts'
+import type { PostgresFacts } from '../../adapters/storage/postgres/inspection.ts'
 import {
   CheckSkipped,
   failed,

@@ -1,4 +1,4 @@
-import { isDamage } from '../../adapters/sqlite/unusable-database.ts'
+import { isDamage } from '../../adapters/storage/sqlite/unusable-database.ts'
 import type { Config } from '../../config.ts'
 import { CheckSkipped, failed, type Check, type CheckGroup, type Finding } from './check.ts'
 import type { DoctorContext } from './context.ts'

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { isDatabaseGone } from '../../adapters/sqlite/data-folder.ts'
-import { quickCheck, Uninspectable } from '../../adapters/sqlite/inspection.ts'
+import { isDatabaseGone } from '../../adapters/storage/sqlite/data-folder.ts'
+import { quickCheck, Uninspectable } from '../../adapters/storage/sqlite/inspection.ts'
 import { MiB } from '../../base/limits.ts'
 import {
   CheckSkipped,

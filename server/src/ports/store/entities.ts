@@ -5,52 +5,28 @@
  * A new entity is a record here, its tables in the two migrations, and its use cases. A member of its type that has no column
  * does not compile.
  */
+import type { StoredCallbackSecrets, StoredJob } from '../jobs.ts'
 import type { SealContext } from '../keyring.ts'
-import type { StoredProxy, StoredReactor } from '../stored.ts'
-
-/** Each database has its own type for each kind; all but `json` hold the value of the member itself. */
-export type ColumnKind = 'id' | 'name' | 'text' | 'json' | 'bytes' | 'number' | 'flag'
-
-type KindOf<Value> = Value extends string
-  ? 'id' | 'name' | 'text'
-  : Value extends number
-    ? 'number'
-    : Value extends boolean
-      ? 'flag'
-      : Value extends Uint8Array
-        ? 'bytes'
-        : 'json'
-
-export interface Column<Kind extends ColumnKind = ColumnKind> {
-  readonly name: string
-  readonly kind: Kind
-  /** Stays as it was inserted, whatever an update says. */
-  readonly fixed?: true
-  /** Encrypted: the part of the entity that its associated data names. */
-  readonly part?: string
-}
-
-/** An entity of a tenant: rows are found by the tenant and their id. */
-export interface Entity<Stored = object> {
-  readonly table: string
-  /** In the order of the table. Every member of the stored type has one. */
-  readonly columns: {
-    readonly [Member in keyof Stored]-?: Column<KindOf<NonNullable<Stored[Member]>>>
-  }
-  /** How associated data and the audit log call it. */
-  readonly name: string
-  /** Whether an update or deletion may change who a caller is, or what they may do. */
-  readonly affectsAuthentication: boolean
-  /** The conflict of an update of another revision than the last, or of one that is not there. */
-  readonly updateConflict: 'proxy-changed' | 'reactor-changed'
-}
+import type {
+  StoredAnswer,
+  StoredApplication,
+  StoredApplicationKey,
+  StoredProxy,
+  StoredReactor,
+  StoredSession,
+} from '../stored.ts'
+import type { Entity, RowChange } from './entity.ts'
 
 const id = { name: 'id', kind: 'id', fixed: true } as const
 
-/** Who made a row and changed it last, and when. */
-const MADE = {
+/** Who made a row, and when. */
+const CREATED = {
   createdBy: { name: 'created_by', kind: 'name', fixed: true },
   createdAt: { name: 'created_at', kind: 'number', fixed: true },
+} as const
+
+/** Who changed a row last, and when. */
+const MODIFIED = {
   modifiedBy: { name: 'modified_by', kind: 'name' },
   modifiedAt: { name: 'modified_at', kind: 'number' },
 } as const
@@ -58,24 +34,171 @@ const MADE = {
 const DEFINITION = {
   name: { name: 'name', kind: 'text' },
   terms: { name: 'terms', kind: 'bytes', part: 'terms' },
-  ...MADE,
+  ...CREATED,
+  ...MODIFIED,
   revision: { name: 'revision', kind: 'number' },
 } as const
 
+const CREATE = { event: 'create', conflict: null } as const
+const CREATE_IN_PARENT = { event: 'create', conflict: 'absent' } as const
+const DELETE = { event: 'delete', conflict: 'absent' } as const
+const HASH = { name: 'hash', kind: 'bytes', fixed: true } as const
+
 export const ENTITIES = {
+  application: entity<StoredApplication>()({
+    table: 'applications',
+    columns: {
+      id,
+      name: { name: 'name', kind: 'text' },
+      type: { name: 'type', kind: 'text' },
+      permissions: { name: 'permissions', kind: 'json' },
+      rules: { name: 'rules', kind: 'json' },
+      destinations: { name: 'destinations', kind: 'json' },
+      expiresAt: { name: 'expires_at', kind: 'number' },
+      ...CREATED,
+      ...MODIFIED,
+    },
+    key: ['id'],
+    changes: {
+      insert: CREATE,
+      update: { event: 'update', conflict: 'absent' },
+      delete: DELETE,
+    },
+    affectsAuthentication: true,
+    inAccessState: true,
+  }),
+
+  application_key: entity<StoredApplicationKey>()({
+    table: 'application_keys',
+    columns: {
+      id,
+      applicationId: { name: 'application', kind: 'id', fixed: true },
+      hash: HASH,
+      prefix: { name: 'prefix', kind: 'text', fixed: true },
+      version: { name: 'version', kind: 'number', fixed: true },
+      ...CREATED,
+    },
+    key: ['applicationId', 'id'],
+    parent: { entity: 'application', members: ['applicationId'], owns: true },
+    changes: { insert: CREATE_IN_PARENT, delete: DELETE },
+    affectsAuthentication: true,
+    inAccessState: true,
+  }),
+
+  /** Rights are given and proofs replaced by changes of their own. */
+  session: entity<StoredSession>()({
+    table: 'sessions',
+    columns: {
+      id,
+      applicationId: { name: 'application', kind: 'id' },
+      keyId: { name: 'application_key', kind: 'id' },
+      hash: HASH,
+      nonceHash: { name: 'nonce_hash', kind: 'bytes' },
+      createdAt: { name: 'created_at', kind: 'number' },
+      expiresAt: { name: 'expires_at', kind: 'number' },
+      authorization: {
+        group: {
+          permissions: { name: 'permissions', kind: 'json' },
+          rules: { name: 'rules', kind: 'json' },
+          applicationId: { name: 'authorized_by', kind: 'id' },
+          keyId: { name: 'authorized_with', kind: 'id' },
+        },
+      },
+      proof: { name: 'proof', kind: 'bytes' },
+    },
+    key: ['id'],
+    parent: { entity: 'application_key', members: ['applicationId', 'keyId'], owns: false },
+    changes: { insert: CREATE_IN_PARENT },
+    expires: 'expiresAt',
+    affectsAuthentication: false,
+    inAccessState: false,
+  }),
+
+  /** Inserted by `remember-answer`: one for nearly every request that has an idempotency key. */
+  answer: entity<StoredAnswer>()({
+    table: 'answers',
+    columns: {
+      id: { name: 'id', kind: 'name' },
+      status: { name: 'status', kind: 'number' },
+      body: { name: 'body', kind: 'bytes', part: 'answer' },
+      expiresAt: { name: 'expires_at', kind: 'number' },
+    },
+    key: ['id'],
+    changes: {},
+    sealedAs: 'answer',
+    affectsAuthentication: false,
+    inAccessState: false,
+  }),
+
   proxy: entity<StoredProxy>()({
     table: 'proxies',
-    columns: { id, hash: { name: 'hash', kind: 'bytes', fixed: true }, ...DEFINITION },
-    name: 'proxy',
+    columns: { id, hash: HASH, ...DEFINITION },
+    key: ['id'],
+    changes: {
+      insert: CREATE,
+      update: { event: 'update', conflict: 'proxy-changed' },
+      delete: DELETE,
+    },
+    sealedAs: 'proxy',
     affectsAuthentication: false,
-    updateConflict: 'proxy-changed',
+    inAccessState: false,
   }),
+
   reactor: entity<StoredReactor>()({
     table: 'reactors',
     columns: { id, ...DEFINITION },
-    name: 'reactor',
+    key: ['id'],
+    changes: {
+      insert: CREATE,
+      update: { event: 'update', conflict: 'reactor-changed' },
+      delete: DELETE,
+    },
+    sealedAs: 'reactor',
     affectsAuthentication: false,
-    updateConflict: 'reactor-changed',
+    inAccessState: false,
+  }),
+
+  /** The decisions of a request record that it was invoked and how its result is used. */
+  job: entity<StoredJob>()({
+    table: 'jobs',
+    columns: {
+      id,
+      reactorId: { name: 'reactor', kind: 'id', fixed: true },
+      stage: { name: 'stage', kind: 'text' },
+      claimed: { name: 'claimed', kind: 'flag' },
+      deliveryQueue: { name: 'lane', kind: 'text' },
+      dueAt: { name: 'due_at', kind: 'number' },
+      attempts: { name: 'attempts', kind: 'number' },
+      createdAt: { name: 'created_at', kind: 'number', fixed: true },
+      terms: { name: 'terms', kind: 'bytes', part: 'terms' },
+      result: { name: 'result', kind: 'bytes', part: 'result' },
+      revision: { name: 'revision', kind: 'number' },
+    },
+    key: ['id'],
+    changes: {
+      insert: { event: null, conflict: null },
+      update: { event: null, conflict: 'job-changed' },
+      delete: { event: null, conflict: 'job-changed', by: ['id', 'revision'] },
+    },
+    sealedAs: 'job',
+    affectsAuthentication: false,
+    inAccessState: false,
+  }),
+
+  callback_secret: entity<StoredCallbackSecrets>()({
+    table: 'callback_secrets',
+    columns: {
+      secrets: { name: 'secrets', kind: 'bytes', part: 'secrets' },
+      revision: { name: 'revision', kind: 'number' },
+    },
+    key: [],
+    changes: {
+      insert: { event: 'rotate', conflict: 'callback-secrets-changed' },
+      update: { event: 'rotate', conflict: 'callback-secrets-changed' },
+    },
+    sealedAs: 'callback',
+    affectsAuthentication: false,
+    inAccessState: false,
   }),
 } as const
 
@@ -84,59 +207,112 @@ function entity<Stored>() {
   return <const E extends Entity<Stored>>(it: E): E & { readonly stored?: Stored } => it
 }
 
+/** As audit events name them. */
 export type EntityName = keyof typeof ENTITIES
 
+type DescriptionOf<Name extends EntityName> = (typeof ENTITIES)[Name]
+
 /** The stored form of an entity. */
-export type StoredOf<Name extends EntityName> = NonNullable<(typeof ENTITIES)[Name]['stored']>
+export type StoredOf<Name extends EntityName> = NonNullable<DescriptionOf<Name>['stored']>
 
 export const ENTITY_NAMES = Object.keys(ENTITIES) as readonly EntityName[]
 
-/** A change of one row. An update replaces the last revision. */
-export type EntityChange = {
-  readonly [Name in EntityName]:
-    | { readonly kind: 'insert'; readonly entity: Name; readonly row: StoredOf<Name> }
-    | { readonly kind: 'update'; readonly entity: Name; readonly row: StoredOf<Name> }
-    | { readonly kind: 'delete'; readonly entity: Name; readonly id: string }
+export type EntityTable<Name extends EntityName = EntityName> = DescriptionOf<Name>['table']
+
+/** The entities that have ciphertexts. */
+type SealedName = {
+  [Name in EntityName]: DescriptionOf<Name> extends { readonly sealedAs: string } ? Name : never
 }[EntityName]
 
-/** A column, and the member of the stored form that it holds. */
-export interface MemberColumn extends Column {
-  readonly member: string
+type ChangeKind = 'insert' | 'update' | 'delete'
+
+/** The entities whose rows are changed in this way. */
+type NameWith<Kind extends ChangeKind> = {
+  [Name in EntityName]: DescriptionOf<Name>['changes'] extends Readonly<Record<Kind, unknown>>
+    ? Name
+    : never
+}[EntityName]
+
+/** The members of its stored form that a deletion names. */
+type DeletedBy<Name extends EntityName> = DescriptionOf<Name>['changes'] extends {
+  readonly delete: { readonly by: readonly (infer Member)[] }
+}
+  ? Member
+  : DescriptionOf<Name>['key'][number]
+
+/** A change of one row. An update replaces the last revision, if rows have revisions. A deletion names the row by its members. */
+export type EntityChange =
+  | {
+      readonly [Name in NameWith<'insert'>]: {
+        readonly kind: 'insert'
+        readonly entity: Name
+        readonly row: StoredOf<Name>
+      }
+    }[NameWith<'insert'>]
+  | {
+      readonly [Name in NameWith<'update'>]: {
+        readonly kind: 'update'
+        readonly entity: Name
+        readonly row: StoredOf<Name>
+      }
+    }[NameWith<'update'>]
+  | {
+      readonly [Name in NameWith<'delete'>]: {
+        readonly kind: 'delete'
+        readonly entity: Name
+      } & Pick<StoredOf<Name>, DeletedBy<Name> & keyof StoredOf<Name>>
+    }[NameWith<'delete'>]
+
+export function descriptionOf(name: EntityName): Entity<object, string> {
+  return ENTITIES[name]
 }
 
-const COLUMNS = new Map<EntityName, readonly MemberColumn[]>(
-  ENTITY_NAMES.map((name) => [
-    name,
-    Object.entries<Column>(ENTITIES[name].columns).map(([member, it]) => ({ ...it, member })),
-  ]),
+/** Returns what the description says of the change; throws for a change that its entity does not have. */
+export function ruleOf({ kind, entity: name }: EntityChange): RowChange {
+  const rule = descriptionOf(name).changes[kind]
+  if (rule === undefined) throw new TypeError(`Cannot ${kind} rows of ${name}`)
+  return rule
+}
+
+/** Returns the id of the row that is changed; null if a tenant has one. */
+export function idOf(change: EntityChange): string | null {
+  const row = change.kind === 'delete' ? change : change.row
+  return 'id' in row ? row.id : null
+}
+
+export const SEALED_NAMES = ENTITY_NAMES.filter(
+  (it): it is SealedName => descriptionOf(it).sealedAs !== undefined,
 )
 
-export function columnsOf(name: EntityName): readonly MemberColumn[] {
-  return COLUMNS.get(name)!
-}
+/** The tables of entities with ciphertexts. */
+type SealedTable = EntityTable<SealedName>
 
-/** The id, and the columns that an update replaces. */
-export function changingColumnsOf(name: EntityName): MemberColumn[] {
-  return columnsOf(name).filter((it) => it.name === 'id' || it.fixed !== true)
-}
+type ColumnsIn<Name extends EntityName> = DescriptionOf<Name>['columns']
 
-/** Returns the columns that hold ciphertexts. */
-export function encryptedColumnsOf(name: EntityName): MemberColumn[] {
-  return columnsOf(name).filter((it) => it.part !== undefined)
-}
+/** What their associated data calls the parts of a token and of these entities. */
+export type EnvelopePart =
+  | 'data'
+  | 'cvc'
+  | {
+      [Name in SealedName]: Extract<
+        ColumnsIn<Name>[keyof ColumnsIn<Name>],
+        { readonly part: string }
+      >['part']
+    }[SealedName]
 
-/** Returns the ciphertexts of a row. */
-export function ciphertextsOf(name: EntityName, row: StoredOf<EntityName>): Uint8Array[] {
-  const values = encryptedColumnsOf(name).map((it) => memberOf(row, it) as Uint8Array | null)
-  return values.filter((it) => it !== null)
-}
+/** The table of an envelope; `pending` has the changes of tokens in open transactions. */
+export type EnvelopeTable = 'tokens' | 'pending' | SealedTable
 
-/** Returns the value of a member. */
-export function memberOf(row: StoredOf<EntityName>, { member }: MemberColumn): unknown {
-  return (row as unknown as Readonly<Record<string, unknown>>)[member]
-}
+/** In the order in which their envelopes are read. */
+export const ENVELOPE_TABLES: readonly [EnvelopeTable, ...EnvelopeTable[]] = [
+  'tokens',
+  'pending',
+  ...SEALED_NAMES.map((it) => ENTITIES[it].table),
+]
 
-/** Returns the associated data of a part of an entity. */
+/** Returns the associated data of a part of an entity; for one that a tenant has once, `id` is that of the tenant. */
 export function sealContextOf(name: EntityName, part: string, id: string): SealContext {
-  return { id, part, type: ENTITIES[name].name, containers: [] }
+  const { sealedAs } = descriptionOf(name)
+  if (sealedAs === undefined) throw new TypeError(`Cannot seal: ${name} has no ciphertexts`)
+  return { id, part, type: sealedAs, containers: [] }
 }

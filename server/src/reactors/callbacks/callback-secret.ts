@@ -36,9 +36,8 @@ export async function rotateCallbackSecret(
   // Generated once, outside the attempts, because it is slow: other requests could win each time.
   const fresh = await newSecret(world, context.tenantId)
   return await makeChange('reactor_busy', async () => {
-    const { secrets, stored } = await withSecret(world, context.tenantId, fresh)
+    const { secrets, change } = await withSecret(world, context.tenantId, fresh)
     const answer = ok(renderSecrets(secrets))
-    const change = { kind: 'put-callback-secrets', secrets: stored } as const
     return (await commit(world, context, [change], answer)) === null ? answer : null
   })
 }

@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import { CALLBACK_RETRIES, CALLBACK_SENDING_MS } from '../../base/limits.ts'
 import type { Answer } from '../../http/endpoint.ts'
-import type { JobChange, StoredJob } from '../../ports/jobs.ts'
+import type { StoredJob } from '../../ports/jobs.ts'
+import type { EntityChange } from '../../ports/store/entities.ts'
 import type { World } from '../../ports/world.ts'
 import { runtimeError } from '../invocation/thrown-error.ts'
 import { renderFailure } from '../invocation/wire.ts'
@@ -45,7 +46,7 @@ export async function deliver(
   if (state.resultUntil !== null && state.resultUntil <= now) {
     job = replaced(keys, job, state, EXPIRED)
     state = { ...state, resultUntil: null }
-    if (!(await put(world, tenantId, { kind: 'update-job', job }))) return
+    if (!(await put(world, tenantId, { kind: 'update', entity: 'job', row: job }))) return
   }
   const answer = openResult(keys, job)
   if (job.attempts > ATTEMPTS_MAX) {
@@ -59,7 +60,7 @@ export async function deliver(
   const late = world.clock.now() > job.dueAt - CALLBACK_SENDING_MS
   const outcome = late ? LATE : await send(world, tenantId, delivery)
   if (outcome.kind === 'acknowledged') {
-    const deletion = { kind: 'delete-job', id: job.id, revision: job.revision } as const
+    const deletion = { kind: 'delete', entity: 'job', id: job.id, revision: job.revision } as const
     if (await put(world, tenantId, deletion)) await storage.remove(tenantId, job)
     return
   }
@@ -79,7 +80,7 @@ export async function deliver(
   }
   const later = retried(newest, job, { ...state, failure }, answer, at + pause)
   logFailure(world, tenantId, job, state, outcome, later.dueAt)
-  await put(world, tenantId, { kind: 'update-job', job: later })
+  await put(world, tenantId, { kind: 'update', entity: 'job', row: later })
 }
 
 /** Logs a failed attempt when it happens, not only once there is a dead letter: a receiver may be down for hours. */
@@ -165,7 +166,7 @@ async function keepDeadLetter(
   deadLetter: StoredJob,
   failure: string,
 ) {
-  if (!(await put(world, tenantId, { kind: 'update-job', job: deadLetter }))) return
+  if (!(await put(world, tenantId, { kind: 'update', entity: 'job', row: deadLetter }))) return
   world.log.warn('callback_given_up', { job: deadLetter.id, failure })
 }
 
@@ -173,7 +174,7 @@ async function keepDeadLetter(
 async function put(
   { store, log }: DeliveryWorld,
   tenantId: string,
-  change: JobChange,
+  change: EntityChange,
 ): Promise<boolean> {
   const conflict = await store.commit(tenantId, [change])
   if (conflict !== null) log.warn('job_lost', { change: change.kind })

@@ -22,7 +22,7 @@ export async function replayCallback(
   const found = isUuid(id) ? await world.store.jobs.find(context.tenantId, id) : null
   if (found?.stage !== 'dead') throw new ServiceError('callback_not_found')
   const job = revived(found, world.clock.now())
-  const conflict = await commit(world, context, [{ kind: 'update-job', job }])
+  const conflict = await commit(world, context, [{ kind: 'update', entity: 'job', row: job }])
   if (conflict !== null) throw new ServiceError('callback_not_found')
   return { status: 202 }
 }

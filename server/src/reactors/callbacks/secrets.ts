@@ -4,6 +4,8 @@ import { CALLBACK_SECRET_OVERLAP_MS } from '../../base/limits.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { StoredCallbackSecrets } from '../../ports/jobs.ts'
 import type { SealContext, TenantKeys } from '../../ports/keyring.ts'
+import { sealContextOf } from '../../ports/store/entities.ts'
+import type { Change } from '../../ports/change.ts'
 import type { World } from '../../ports/world.ts'
 import { SECRET_PREFIX } from './signature.ts'
 
@@ -24,25 +26,26 @@ export async function callbackSecrets(
     const stored = await world.store.jobs.callbackSecrets(tenantId)
     const keys = await world.keyring.open(tenantId)
     if (stored !== null) return goodAt(openSecrets(keys, tenantId, stored), world.clock.now())
-    const secrets = sealSecrets(keys, tenantId, [await newSecret(world, tenantId)], 0)
-    await world.store.commit(tenantId, [{ kind: 'put-callback-secrets', secrets }])
+    const row = sealSecrets(keys, tenantId, [await newSecret(world, tenantId)], 0)
+    await world.store.commit(tenantId, [{ kind: 'insert', entity: 'callback_secret', row }])
   }
 }
 
-/** Returns the secrets to store after a rotation: the new one, and the previous one until its overlap ends. */
+/** Returns the secrets after a rotation, the new one and the previous one until its overlap ends, and the change that stores them. */
 export async function withSecret(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
   tenantId: string,
   fresh: CallbackSecret,
-): Promise<{ readonly secrets: CallbackSecret[]; readonly stored: StoredCallbackSecrets }> {
+): Promise<{ readonly secrets: CallbackSecret[]; readonly change: Change }> {
   const now = world.clock.now()
   const before = await world.store.jobs.callbackSecrets(tenantId)
   const keys = await world.keyring.open(tenantId)
   const [last] = before === null ? [] : openUnlessDamaged(keys, tenantId, before)
   const until = now + CALLBACK_SECRET_OVERLAP_MS
   const secrets = [fresh, ...(last === undefined ? [] : [{ ...last, until }])]
-  const revision = (before?.revision ?? -1) + 1
-  return { secrets, stored: sealSecrets(keys, tenantId, secrets, revision) }
+  const kind = before === null ? 'insert' : 'update'
+  const row = sealSecrets(keys, tenantId, secrets, (before?.revision ?? -1) + 1)
+  return { secrets, change: { kind, entity: 'callback_secret', row } }
 }
 
 /** Generates a secret that is valid as soon as it is stored. */
@@ -74,7 +77,7 @@ function sealSecrets(
 ): StoredCallbackSecrets {
   const plain = secrets.map((it) => [it.secret.reveal(), it.signingKey.reveal(), it.until])
   return {
-    secrets: keys.seal(sealContextOf(tenantId), new Sensitive(JSON.stringify(plain))),
+    secrets: keys.seal(contextOf(tenantId), new Sensitive(JSON.stringify(plain))),
     revision,
   }
 }
@@ -98,7 +101,7 @@ function openSecrets(
   { secrets }: StoredCallbackSecrets,
 ): CallbackSecret[] {
   const name = { kind: 'callback_secrets', id: tenantId } as const
-  const opened = openValue(keys, sealContextOf(tenantId), secrets, name)
+  const opened = openValue(keys, contextOf(tenantId), secrets, name)
   const plain = JSON.parse(opened.reveal()) as [string, string, number | null][]
   return plain.map(([secret, signingKey, until]) => ({
     secret: new Sensitive(secret),
@@ -107,6 +110,6 @@ function openSecrets(
   }))
 }
 
-function sealContextOf(tenantId: string): SealContext {
-  return { id: tenantId, part: 'secrets', type: 'callback', containers: [] }
+function contextOf(tenantId: string): SealContext {
+  return sealContextOf('callback_secret', 'secrets', tenantId)
 }

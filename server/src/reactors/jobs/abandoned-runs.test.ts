@@ -12,7 +12,7 @@ async function reopen({ vault }: CallbackStage): Promise<void> {
   const jobs = await store.jobs.due(vault.tenantId, { stage: 'run', ...all })
   const changes = jobs.map((it) => {
     const job = { ...it, dueAt: clock.now(), revision: it.revision + 1 }
-    return { kind: 'update-job', job } as const
+    return { kind: 'update', entity: 'job', row: job } as const
   })
   assert.equal(await store.commit(vault.tenantId, changes), null)
 }

@@ -104,7 +104,12 @@ async function accept(
   )
   await storage.accept(context.tenantId, job)
   const answer = answerOf(id)
-  const conflict = await commit(world, context, [{ kind: 'insert-job', job }], answer)
+  const conflict = await commit(
+    world,
+    context,
+    [{ kind: 'insert', entity: 'job', row: job }],
+    answer,
+  )
   if (conflict !== null) throw new Error(`Cannot accept an invocation: ${conflict.kind}`)
   return answer
 }

@@ -10,7 +10,8 @@ import type { Json } from '../../base/json.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { Answer } from '../../http/endpoint.ts'
 import { parseKeptAnswer, renderKeptAnswer } from '../../http/kept-answer.ts'
-import type { SealContext, TenantKeys } from '../../ports/keyring.ts'
+import type { TenantKeys } from '../../ports/keyring.ts'
+import { sealContextOf } from '../../ports/store/entities.ts'
 import type { StoredJob } from '../../ports/jobs.ts'
 
 export interface JobState {
@@ -59,7 +60,10 @@ export function initiatorOf(context: RequestContext): Initiator {
 }
 
 export function sealJobState(keys: TenantKeys, id: string, state: JobState): Uint8Array {
-  return keys.seal(sealContextOf(id, 'terms'), new Sensitive(JSON.stringify(storedOf(state))))
+  return keys.seal(
+    sealContextOf('job', 'terms', id),
+    new Sensitive(JSON.stringify(storedOf(state))),
+  )
 }
 
 /** Throws `value_unreadable` if the job is damaged or was tampered with. */
@@ -67,7 +71,10 @@ export function openJobState(
   keys: TenantKeys,
   { id, terms }: Pick<StoredJob, 'id' | 'terms'>,
 ): JobState {
-  const opened = openValue(keys, sealContextOf(id, 'terms'), terms, { kind: 'job_request', id })
+  const opened = openValue(keys, sealContextOf('job', 'terms', id), terms, {
+    kind: 'job_request',
+    id,
+  })
   const { asker, ...state } = JSON.parse(opened.reveal()) as StoredJobState
   return { ...state, initiator: asker }
 }
@@ -84,16 +91,15 @@ function storedOf({ initiator, ...state }: JobState): StoredJobState {
 /** The body is stored as the text to send, so that an attempt need not parse what may be megabytes of JSON. */
 export function sealResult(keys: TenantKeys, id: string, { body, ...answer }: Answer): Uint8Array {
   const kept: Answer = body === undefined ? answer : { ...answer, text: JSON.stringify(body) }
-  return keys.seal(sealContextOf(id, 'result'), new Sensitive(renderKeptAnswer(kept)))
+  return keys.seal(sealContextOf('job', 'result', id), new Sensitive(renderKeptAnswer(kept)))
 }
 
 /** Throws `value_unreadable` if the result is damaged or was tampered with, and another error if there is none. */
 export function openResult(keys: TenantKeys, { id, result }: StoredJob): Answer {
   if (result === null) throw new Error('Cannot open the result of a job: there is none')
-  const opened = openValue(keys, sealContextOf(id, 'result'), result, { kind: 'job_result', id })
+  const opened = openValue(keys, sealContextOf('job', 'result', id), result, {
+    kind: 'job_result',
+    id,
+  })
   return parseKeptAnswer(opened.reveal()) as Answer
-}
-
-function sealContextOf(id: string, part: string): SealContext {
-  return { id, part, type: 'job', containers: [] }
 }

@@ -162,7 +162,10 @@ class ClaimedJob {
           return await store.commit(tenantId, changes)
         }
         const job = await this.#finished(last)
-        const conflict = await store.commit(tenantId, [...changes, { kind: 'update-job', job }])
+        const conflict = await store.commit(tenantId, [
+          ...changes,
+          { kind: 'update', entity: 'job', row: job },
+        ])
         if (conflict?.kind === 'job-changed') throw new Error('Another worker has the job')
         done = conflict === null
         return conflict
@@ -200,7 +203,7 @@ class ClaimedJob {
   }
 
   async #put(job: StoredJob): Promise<void> {
-    const change = { kind: 'update-job', job } as const
+    const change = { kind: 'update', entity: 'job', row: job } as const
     const conflict =
       this.#context === null
         ? await this.world.store.commit(this.#tenantId, [change])

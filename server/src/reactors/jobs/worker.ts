@@ -110,7 +110,9 @@ export class JobWorker {
     try {
       // Kept results and dead letters are due when they expire.
       if (stage === 'keep' || stage === 'dead') {
-        const conflict = await store.commit(tenantId, [{ kind: 'delete-job', id, revision }])
+        const conflict = await store.commit(tenantId, [
+          { kind: 'delete', entity: 'job', id, revision },
+        ])
         if (conflict === null) await this.#working.storage.remove(tenantId, job)
         release()
         return
@@ -158,7 +160,7 @@ export class JobWorker {
 
   async #setAside(tenantId: string, job: StoredJob): Promise<void> {
     const { clock, log, store } = this.#world
-    const change = { kind: 'update-job', job: setAside(job, clock.now()) } as const
+    const change = { kind: 'update', entity: 'job', row: setAside(job, clock.now()) } as const
     if ((await store.commit(tenantId, [change])) !== null) log.warn('job_lost', { job: job.id })
   }
 }

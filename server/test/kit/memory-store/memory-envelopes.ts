@@ -2,39 +2,13 @@ import { ENVELOPE_BYTES_AT_ONCE } from '../../../src/base/limits.ts'
 import { takeWithin } from '../../../src/base/take-within.ts'
 import type { RenewedEnvelope } from '../../../src/ports/change.ts'
 import type { Envelopes, EnvelopeStretch } from '../../../src/ports/store.ts'
-import {
-  ENVELOPE_TABLES,
-  type EnvelopeTable,
-  type StoredAnswer,
-  type StoredEnvelope,
-  type StoredToken,
-} from '../../../src/ports/stored.ts'
-import { compare, type MemoryTable } from './memory-table.ts'
+import { ENVELOPE_TABLES } from '../../../src/ports/store/entities.ts'
+import type { StoredEnvelope, StoredToken } from '../../../src/ports/stored.ts'
+import { compare } from './memory-table.ts'
 
 /** An envelope, and how to replace it. */
 export interface MemoryEnvelope extends StoredEnvelope {
   readonly renew: (envelope: Uint8Array) => void
-}
-
-/** Returns the only envelope of an entity that is not a token. */
-export function wholeEnvelope(
-  table: EnvelopeTable,
-  id: string,
-  envelope: Uint8Array,
-  renew: MemoryEnvelope['renew'],
-): MemoryEnvelope {
-  return { table, row: id, part: 'all', id, type: '', containers: [], envelope, renew }
-}
-
-export function answerEnvelopes(
-  answers: MemoryTable<StoredAnswer>,
-  tenantId: string,
-): MemoryEnvelope[] {
-  return answers.all(tenantId).map((it) =>
-    wholeEnvelope('answers', it.id, it.body, (body) => {
-      answers.put(tenantId, it.id, { ...it, body })
-    }),
-  )
 }
 
 /** Returns the envelopes of a token's data and of its security code. */

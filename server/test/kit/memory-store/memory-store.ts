@@ -1,15 +1,11 @@
-import {
-  missingAccessState,
-  sessionStatement,
-  type AccessRow,
-} from '../../../src/ports/access-state.ts'
+import { missingAccessState } from '../../../src/ports/access-state.ts'
 import { RetiredKeys } from '../../../src/ports/retired-keys.ts'
 import type { Change, Conflict } from '../../../src/ports/change.ts'
 import type {
   AccessRowReader,
   AnswerReader,
   ApplicationReader,
-  DefinitionReader,
+  EntityReader,
   ProxyReader,
   AuditLogReader,
   SessionReader,
@@ -18,17 +14,19 @@ import type {
   TokenReader,
   TransactionReader,
 } from '../../../src/ports/store.ts'
-import type {
-  StoredAnswer,
-  StoredReactor,
-  StoredSession,
-  StoredTenant,
-} from '../../../src/ports/stored.ts'
-import { MemoryApplications } from './memory-applications.ts'
-import { answerEnvelopes, envelopesIn, renewIn, type MemoryEnvelope } from './memory-envelopes.ts'
-import { MemoryDefined } from './memory-defined.ts'
+import type { StoredReactor, StoredTenant } from '../../../src/ports/stored.ts'
+import { MemoryEntities } from './memory-entities.ts'
+import { envelopesIn, renewIn, type MemoryEnvelope } from './memory-envelopes.ts'
 import { isOfKeys, MemoryKeys } from './memory-keys.ts'
-import { isJobChange, MemoryJobs } from './memory-jobs.ts'
+import { claimJob, jobReader } from './memory-jobs.ts'
+import {
+  accessRowReader,
+  applicationReader,
+  definitionReader,
+  proxyReader,
+  sessionReader,
+  works,
+} from './memory-readers.ts'
 import { MemoryAuditLog } from './memory-audit-log.ts'
 import { MemoryTokens } from './memory-tokens.ts'
 import { MemoryTable, copyOf } from './memory-table.ts'
@@ -43,13 +41,9 @@ export class MemoryStore implements Store {
   readonly #undo: (() => void)[] = []
   readonly #tenants = new MemoryTable<StoredTenant>(this.#undo)
   readonly #keys = new MemoryKeys(this.#undo)
-  readonly #applications = new MemoryApplications(this.#undo, (id) => this.#tenants.find(id, id))
+  readonly #entities = new MemoryEntities(this.#undo)
   readonly #tokens = new MemoryTokens(this.#undo)
-  readonly #sessions = new MemoryTable<StoredSession>(this.#undo)
-  readonly #defined = new MemoryDefined(this.#undo, (id) => this.#tenants.find(id, id))
-  readonly #jobs = new MemoryJobs(this.#undo, (id) => this.#tenants.find(id, id) !== null)
   readonly #deletedTenants = new MemoryTable<number>(this.#undo)
-  readonly #answers = new MemoryTable<StoredAnswer>(this.#undo)
   readonly #auditLog = new MemoryAuditLog(this.#undo)
   readonly #retiredKeys = new RetiredKeys()
   #closed = false
@@ -69,33 +63,11 @@ export class MemoryStore implements Store {
       }),
   }
 
-  readonly applications: ApplicationReader = this.#applications.reader
+  readonly applications: ApplicationReader = applicationReader(this.#entities, (id) =>
+    this.#tenantOf(id),
+  )
 
-  readonly sessions: SessionReader = {
-    findByKeyHash: async (hash) => {
-      for (const [tenantId, session] of this.#sessions.everywhere()) {
-        if (Buffer.compare(session.hash, hash) !== 0) continue
-        const tenant = this.#tenants.find(tenantId, tenantId)
-        const application = this.#applications.withKey(tenantId, session)
-        if (tenant === null || application === null) return null
-        const { authorization } = session
-        if (authorization === null) {
-          return copyOf({ tenant, application, session, authorizer: null })
-        }
-        const authorizer = this.#applications.withKey(tenantId, authorization)
-        return authorizer === null ? null : copyOf({ tenant, application, session, authorizer })
-      }
-      return null
-    },
-
-    findByNonce: async (tenantId, nonceHash, now) => {
-      const session = this.#sessions
-        .all(tenantId)
-        .find((it) => Buffer.compare(it.nonceHash, nonceHash) === 0)
-      if (session === undefined || session.expiresAt <= now) return null
-      return this.#applications.withKey(tenantId, session) === null ? null : copyOf(session)
-    },
-  }
+  readonly sessions: SessionReader = sessionReader(this.#entities, (id) => this.#tenantOf(id))
 
   readonly tokens: TokenReader = this.#tokens.reader
 
@@ -103,19 +75,16 @@ export class MemoryStore implements Store {
 
   readonly answers: AnswerReader = {
     find: async (tenantId, id, now) => {
-      const answer = this.#answers.find(tenantId, id)
+      const answer = this.#entities.table('answer').find(tenantId, id)
       return answer !== null && answer.expiresAt > now ? copyOf(answer) : null
     },
   }
 
-  readonly proxies: ProxyReader = this.#defined.proxies
-  readonly reactors: DefinitionReader<StoredReactor> = this.#defined.reactors
-
-  readonly jobs = this.#jobs.reader
+  readonly proxies: ProxyReader = proxyReader(this.#entities, (id) => this.#tenantOf(id))
+  readonly reactors: EntityReader<StoredReactor> = definitionReader(this.#entities, 'reactor')
+  readonly jobs = jobReader(this.#entities, (id) => this.#tenantOf(id) !== null)
   readonly auditLog: AuditLogReader = this.#auditLog.reader
-
-  readonly accessRows: AccessRowReader = (tenantId, table) =>
-    this.#applications.accessRows(tenantId, table) ?? this.#sessionRows(tenantId)
+  readonly accessRows: AccessRowReader = accessRowReader(this.#entities)
 
   async commit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {
     if (this.#closed) throw new Error('Cannot commit: the store is closed')
@@ -139,8 +108,9 @@ export class MemoryStore implements Store {
 
   async sweep(now: number): Promise<boolean> {
     this.#tokens.sweep(now)
-    for (const [tenantId, { id, expiresAt }] of this.#answers.everywhere()) {
-      if (expiresAt <= now) this.#answers.delete(tenantId, id)
+    const answers = this.#entities.table('answer')
+    for (const [tenantId, { id, expiresAt }] of answers.everywhere()) {
+      if (expiresAt <= now) answers.delete(tenantId, id)
     }
     this.#auditLog.keepParked(
       (tenantId, id) => this.#tokens.findTransaction(tenantId, id)?.state === 'open',
@@ -159,7 +129,6 @@ export class MemoryStore implements Store {
 
   /** `within` is the transaction of the commit; empty for none. */
   #apply(tenantId: string, change: Change, within: string): Conflict | null {
-    if (isJobChange(change)) return this.#jobs.apply(tenantId, change)
     if (isOfKeys(change)) return this.#keys.apply(tenantId, change)
     switch (change.kind) {
       case 'install':
@@ -174,13 +143,6 @@ export class MemoryStore implements Store {
         return null
       }
 
-      case 'insert-application':
-      case 'update-application':
-      case 'delete-application':
-      case 'insert-application-key':
-      case 'delete-application-key':
-        return this.#applications.apply(tenantId, change)
-
       case 'put-access-state':
         return this.#auditLog.putAccess(tenantId, change.before, change.state)
 
@@ -190,7 +152,10 @@ export class MemoryStore implements Store {
       case 'insert':
       case 'update':
       case 'delete':
-        return this.#defined.apply(tenantId, change)
+        return this.#entities.apply(tenantId, change)
+
+      case 'claim-job':
+        return claimJob(this.#entities, tenantId, change)
 
       case 'insert-tokens':
         for (const token of change.tokens) {
@@ -201,9 +166,10 @@ export class MemoryStore implements Store {
 
       case 'remember-answer': {
         const { answer, now } = change
-        const remembered = this.#answers.find(tenantId, answer.id)
+        const answers = this.#entities.table('answer')
+        const remembered = answers.find(tenantId, answer.id)
         if (remembered !== null && remembered.expiresAt > now) return { kind: 'answer-taken' }
-        this.#answers.put(tenantId, answer.id, answer)
+        answers.put(tenantId, answer.id, answer)
         return null
       }
 
@@ -223,7 +189,7 @@ export class MemoryStore implements Store {
         const writers = this.#tokens.writersIn(tenantId, change.id)
         const conflict = this.#tokens.end(tenantId, change)
         if (conflict !== null || change.as !== 'committed') return conflict
-        const allWork = writers.every((it) => this.#applications.works(tenantId, it, change.now))
+        const allWork = writers.every((it) => works(this.#entities, tenantId, it, change.now))
         return allWork ? null : { kind: 'transaction-revoked' }
       }
 
@@ -266,31 +232,23 @@ export class MemoryStore implements Store {
         renewIn(() => this.#sealed(tenantId), change.envelopes)
         return null
 
-      case 'insert-session': {
-        const { session } = change
-        if (this.#applications.withKey(tenantId, session) === null) return { kind: 'absent' }
-        for (const { id, expiresAt } of this.#sessions.all(tenantId)) {
-          if (expiresAt <= session.createdAt) this.#sessions.delete(tenantId, id)
-        }
-        this.#sessions.put(tenantId, session.id, session)
-        return null
-      }
-
       case 'authorize-session': {
         const { id, authorization, expiresAt, proof, now } = change
-        const session = this.#sessions.find(tenantId, id)
+        const sessions = this.#entities.table('session')
+        const session = sessions.find(tenantId, id)
         if (session === null || session.authorization !== null || session.expiresAt <= now) {
           return { kind: 'absent' }
         }
-        this.#sessions.put(tenantId, id, { ...session, authorization, expiresAt, proof })
+        sessions.put(tenantId, id, { ...session, authorization, expiresAt, proof })
         return null
       }
 
       case 'prove-session': {
         const { id, before, proof } = change
-        const session = this.#sessions.find(tenantId, id)
+        const sessions = this.#entities.table('session')
+        const session = sessions.find(tenantId, id)
         if (session !== null && isSameProof(session.proof, before)) {
-          this.#sessions.put(tenantId, id, { ...session, proof })
+          sessions.put(tenantId, id, { ...session, proof })
         }
         return null
       }
@@ -302,30 +260,22 @@ export class MemoryStore implements Store {
     }
   }
 
-  async *#sessionRows(tenantId: string): AsyncGenerator<AccessRow[]> {
-    yield this.#sessions.all(tenantId).map((it) => {
-      return { id: it.id, statement: sessionStatement(tenantId, it), proof: copyOf(it.proof) }
-    })
-  }
-
   /** Returns every envelope of the tenant. */
   #sealed(tenantId: string): MemoryEnvelope[] {
-    const parts = [this.#tokens, this.#defined, this.#jobs]
-    const answers = answerEnvelopes(this.#answers, tenantId)
-    return [...parts.flatMap((it) => it.sealed(tenantId)), ...answers]
+    return [...this.#tokens.sealed(tenantId), ...this.#entities.sealed(tenantId)]
   }
 
   /** Returns the tables in which a deleted tenant leaves rows. */
   #belongings(): MemoryTable<unknown>[] {
     return [
-      this.#sessions,
-      this.#answers,
-      ...this.#applications.belongings(),
-      ...this.#defined.belongings(),
-      ...this.#jobs.belongings(),
+      ...this.#entities.belongings(),
       ...this.#tokens.belongings(),
       ...this.#auditLog.belongings(),
     ]
+  }
+
+  #tenantOf(id: string): StoredTenant | null {
+    return this.#tenants.find(id, id)
   }
 
   #tenantsNamed(name: string): StoredTenant[] {

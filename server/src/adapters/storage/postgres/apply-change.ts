@@ -1,0 +1,127 @@
+/** Applies one change of a commit, in its batch's transaction, while its tenant is locked. */
+import type { Change } from '../../../ports/change.ts'
+import { clearTenant } from './clearing.ts'
+import { changeEntity } from './entity-changes.ts'
+import { putAccessState } from './access-state-changes.ts'
+import { claimJob } from './job-changes.ts'
+import { changeKeys } from './key-changes.ts'
+import {
+  appendParked,
+  dropParked,
+  parkAuditEvents,
+  putAuditCheckpoint,
+  trimAuditLog,
+} from './audit-log-changes.ts'
+import { pendingOf } from './audit-writer.ts'
+import { authorizeSession } from './session-changes.ts'
+import { deleteTenant, insertTenant, install, updateTenant } from './tenant-changes.ts'
+import { packText } from './text.ts'
+import { deleteToken, updateToken } from './token-changes.ts'
+import { insertInOrder } from './token-inserts.ts'
+import { endTransaction, enlist, openTransaction } from './transaction-changes.ts'
+import type { ChangeStep, UnitOfWork } from './unit-of-work.ts'
+
+export async function applyChange(unitOfWork: UnitOfWork, change: Change): ChangeStep {
+  const { session, tenantId } = unitOfWork
+  switch (change.kind) {
+    case 'install':
+      return await install(unitOfWork, change.rootKey)
+    case 'insert-tenant':
+      return await insertTenant(unitOfWork, change)
+    case 'update-tenant':
+      return await updateTenant(unitOfWork, change.tenant)
+    case 'delete-tenant':
+      return await deleteTenant(unitOfWork, change.at)
+    case 'clear-tenant':
+      return await clearTenant(unitOfWork, change)
+
+    case 'put-notice': {
+      const { id, text, at } = change.notice
+      await session.run(
+        `INSERT INTO notices (id, notice, created_at) VALUES ($1, $2, $3)
+         ON CONFLICT (id) DO UPDATE SET notice = excluded.notice, created_at = excluded.created_at`,
+        [id, text, at],
+      )
+      return null
+    }
+    case 'remove-notice':
+      await session.run('DELETE FROM notices WHERE id = $1', [change.id])
+      return null
+
+    case 'put-access-state':
+      return await putAccessState(unitOfWork, change)
+    case 'leave-access-state':
+      return null
+
+    case 'authorize-session':
+      return await authorizeSession(unitOfWork, change)
+    case 'prove-session':
+      await session.run(
+        `UPDATE sessions SET proof = $4
+         WHERE tenant = $1 AND id = $2 AND proof IS NOT DISTINCT FROM $3::bytea`,
+        [tenantId, change.id, change.before, change.proof],
+      )
+      return null
+
+    case 'insert':
+    case 'update':
+    case 'delete':
+      return await changeEntity(unitOfWork, change)
+
+    case 'insert-tokens':
+      return await insertInOrder(unitOfWork, change.tokens)
+    case 'update-token':
+      return await updateToken(unitOfWork, change)
+    case 'delete-token':
+      return await deleteToken(unitOfWork, change)
+
+    case 'open-transaction':
+      return await openTransaction(unitOfWork, change)
+    case 'enlist':
+      return await enlist(unitOfWork, change)
+    case 'end-transaction':
+      return await endTransaction(unitOfWork, change)
+
+    case 'claim-job':
+      return await claimJob(unitOfWork, change)
+
+    case 'require-root-key':
+    case 'insert-tenant-key':
+    case 'renew-envelopes':
+    case 'retire-data-keys':
+    case 'destroy-tenant-keys':
+    case 'replace-root-key':
+      return await changeKeys(unitOfWork, change)
+
+    case 'remember-answer': {
+      const { id, status, body, expiresAt } = change.answer
+      const remembered = await session.run(
+        `INSERT INTO answers (tenant, id, status, body, expires_at) VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT (tenant, id) DO UPDATE
+         SET status = excluded.status, body = excluded.body, expires_at = excluded.expires_at
+         WHERE answers.expires_at <= $6`,
+        [tenantId, packText(id), status, body, expiresAt, change.now],
+      )
+      return remembered === 0 ? { kind: 'answer-taken' } : null
+    }
+
+    case 'append-audit-events':
+      unitOfWork.events.push(...change.events.map(pendingOf))
+      return null
+    case 'park-audit-events':
+      return await parkAuditEvents(unitOfWork, change)
+    case 'append-parked-audit-events':
+      return await appendParked(unitOfWork, change.transactionId)
+    case 'drop-parked-audit-events':
+      return await dropParked(unitOfWork, change.transactionId)
+    case 'trim-audit-log':
+      return await trimAuditLog(unitOfWork, change.removed)
+    case 'put-audit-checkpoint':
+      return await putAuditCheckpoint(unitOfWork, change.checkpoint)
+
+    default:
+      throw new TypeError('Cannot commit: a change is of no known kind', {
+        cause: change satisfies never,
+      })
+  }
+}

@@ -1,0 +1,49 @@
+import type { AccessRowReader, AuditLogReader, TenantReader } from '../../../ports/store.ts'
+import { accessRowReader } from './access-rows.ts'
+import { connectionSettings } from './connection-settings.ts'
+import { bounded, connectedTo } from './database.ts'
+import { auditLogReader, tenantReader } from './readers.ts'
+import { refuseUnfinishedMove, requireFidelity } from './requirements.ts'
+import type { PostgresRow } from './rows.ts'
+import type { AskPostgres } from './session.ts'
+
+/** A read-only view of all audit logs at one moment, for verification. */
+export interface PostgresAuditLogSnapshot {
+  readonly tenants: TenantReader
+  readonly auditLog: AuditLogReader
+  readonly accessRows: AccessRowReader
+  readonly close: () => Promise<void>
+}
+
+/**
+ * Opens the audit logs in the database at `url` for reading, while servers may be running on it.
+ *
+ * All reads see the same moment, whatever is written meanwhile. Rejects when the database cannot be reached, has no
+ * audit log, or holds the unfinished part of a move.
+ */
+export async function openPostgresAuditLog(url: string): Promise<PostgresAuditLogSnapshot> {
+  const client = await connectedTo({
+    ...bounded(connectionSettings(url)),
+    // Verification computes between queries, for longer than connections that hold locks may idle.
+    idle_in_transaction_session_timeout: 0,
+  })
+  const ask: AskPostgres = async (text, values = []) =>
+    (await client.query<PostgresRow>(text, values as unknown[])).rows
+  try {
+    await ask('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+    const [row] = await ask("SELECT to_regclass('tenant_heads') IS NOT NULL AS there")
+    if (row!.there !== true)
+      throw new Error('Cannot read the audit log: there is none in the database')
+    await requireFidelity(ask)
+    await refuseUnfinishedMove(ask)
+    return {
+      tenants: tenantReader(ask),
+      auditLog: auditLogReader(ask),
+      accessRows: accessRowReader(ask),
+      close: () => client.end(),
+    }
+  } catch (error) {
+    await client.end()
+    throw error
+  }
+}

@@ -1,0 +1,211 @@
+import pg, {
+  DatabaseError,
+  type ClientBase,
+  type ClientConfig,
+  type Pool,
+  type PoolClient,
+} from 'pg'
+import { ServiceError } from '../../../base/service-error.ts'
+import type { PostgresRow } from './rows.ts'
+import { queryOf, Session, troubleOf, type AskPostgres } from './session.ts'
+
+/** Pool sizes. Writers: two batches in flight, one long commit, one for everything else. */
+const READERS_MAX = 8
+const WRITERS_MAX = 4
+
+/** Connections that one server opens at most. */
+export const CONNECTIONS_MAX = READERS_MAX + WRITERS_MAX
+
+/** Timeout for a new connection, in milliseconds. */
+const CONNECT_MS_MAX = 4_000
+
+/** Timeout for the first connection, at start. */
+const START_MS_MAX = 20_000
+
+/** Timeout for one statement, enforced by the database and, a little later, by us. */
+export const STATEMENT_MS_MAX = 4_000
+const ANSWER_MS_MAX = 4_500
+
+/** Timeout for a lock held by another transaction, such as a tenant's chain tip. */
+const LOCK_MS_MAX = 3_000
+
+/** How long a transaction may idle before the database ends the connection, because its locks block others. */
+const IDLE_IN_TRANSACTION_MS_MAX = 10_000
+
+const IDLE_MS_MAX = 60_000
+
+/** Reads waiting for a connection, each no longer than for a new one; beyond this, reads are rejected at once. */
+const WAITING_MAX = 2_000
+
+/** Attempts at a transaction that loses to a concurrent one. */
+export const TRIES_MAX = 5
+
+/**
+ * The connection pools. Lost connections are replaced.
+ *
+ * Nothing here waits for long: while the database refuses connections, every call fails at once.
+ */
+export class Database {
+  readonly #readers: Pool
+  readonly #writers: Pool
+
+  /** `deadlineFactor` multiplies the timeouts of every connection. */
+  constructor(settings: ClientConfig, deadlineFactor = 1) {
+    const bounds = bounded(settings, deadlineFactor)
+    this.#readers = poolOf(bounds, READERS_MAX)
+    // Pipelined: statements are sent without waiting for earlier answers.
+    this.#writers = poolOf({ ...bounds, pipeline: true }, WRITERS_MAX)
+  }
+
+  /** Runs one reading statement. Rejects with `store_unavailable` when the database does not answer. */
+  readonly ask: AskPostgres = async (sql, values = []) => {
+    if (this.#readers.waitingCount >= WAITING_MAX)
+      throw unavailable(new Error('Too many reads wait'))
+    for (let tries = 1; ; tries++) {
+      try {
+        return (await this.#readers.query<PostgresRow>(queryOf(sql, values))).rows
+      } catch (error) {
+        const trouble = troubleOf(error)
+        if (trouble === 'own') throw error
+        // Using a connection is the only way to find out that the database has closed it.
+        const stale = trouble === 'away' && isBroken(error) && tries <= READERS_MAX
+        if (!(trouble === 'again' && tries < TRIES_MAX) && !stale) throw unavailable(error)
+      }
+    }
+  }
+
+  /** Calls `work` with a connection. When `work` rejects, rolls back, or discards the connection if it is unusable. */
+  async write<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
+    const client = await this.#writers.connect()
+    try {
+      const result = await work(new Session(client))
+      client.release()
+      return result
+    } catch (error) {
+      await giveBack(client, error)
+      throw error
+    }
+  }
+
+  /** Closes all connections once they are free. */
+  async close(): Promise<void> {
+    await Promise.all([this.#readers.end(), this.#writers.end()])
+  }
+}
+
+/**
+ * Calls `work` with a connection of its own and no statement timeout, for work before anyone is served, such as
+ * migrations or moving a vault.
+ */
+export async function atLeisure<Result>(
+  settings: ClientConfig,
+  work: (session: Session) => Promise<Result>,
+): Promise<Result> {
+  const client = await connectedTo({ ...settings, connectionTimeoutMillis: START_MS_MAX })
+  try {
+    return await work(new Session(client))
+  } finally {
+    await client.end()
+  }
+}
+
+/**
+ * Returns a new connection. Its loss is noticed only when it is used.
+ *
+ * Rejects with a message for the operator when it cannot connect.
+ */
+export async function connectedTo(settings: ClientConfig): Promise<pg.Client> {
+  const client = new pg.Client({ ...settings, types: { getTypeParser: parserOf } })
+  client.on('error', () => {})
+  await client.connect().catch((error: unknown) => {
+    // A name with several addresses yields an AggregateError with no message of its own.
+    const [cause] = error instanceof AggregateError ? (error.errors as unknown[]) : [error]
+    throw new Error('Cannot reach the database', { cause })
+  })
+  return client
+}
+
+/** Returns a connection to the pool after a failed transaction: rolled back if possible, discarded otherwise. */
+async function giveBack(client: PoolClient, error: unknown): Promise<void> {
+  if (troubleOf(error) !== 'away') {
+    try {
+      await client.query('ROLLBACK')
+      client.release()
+      return
+    } catch {
+      // The connection cannot be reused.
+    }
+  }
+  client.release(true)
+}
+
+/** Whether the connection was lost, rather than never made. */
+export function isBroken(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const { code } = error as NodeJS.ErrnoException
+  if (code === 'EPIPE' || code === 'ECONNRESET' || code === '57P01') return true
+  return isUnsent(error) || error.message.startsWith('Connection terminated unexpectedly')
+}
+
+/** Whether the connection was known to be lost before the statement was sent, so the database never saw it. */
+export function isUnsent(error: unknown): boolean {
+  // pg reports this without an error code.
+  return error instanceof Error && error.message.endsWith('connection error and is not queryable')
+}
+
+function unavailable(cause: unknown): ServiceError {
+  return new ServiceError('store_unavailable', undefined, { cause })
+}
+
+function poolOf(bounds: ClientConfig, max: number): Pool {
+  // pg awaits the promise, although the type of `onConnect` does not say so.
+  const onConnect = findByKeys as (client: ClientBase) => void
+  const pool = new pg.Pool({ ...bounds, max, idleTimeoutMillis: IDLE_MS_MAX, onConnect })
+  // Using a lost connection reports the error anyway, and the pool replaces idle ones on demand; without these
+  // listeners the error would end the process.
+  pool.on('error', () => {})
+  pool.on('connect', (client) => client.on('error', () => {}))
+  return pool
+}
+
+/**
+ * Makes the planner use indexes only: every query has one. A named statement is planned once, and a sequential scan
+ * chosen while a new vault's table is small would stay in use for minutes as it fills. Databases that do not know the
+ * setting plan as they like.
+ */
+async function findByKeys(client: ClientBase): Promise<void> {
+  try {
+    await client.query('SET enable_seqscan = off')
+  } catch (error) {
+    if (!(error instanceof DatabaseError) || error.severity === 'FATAL') throw error
+  }
+}
+
+/** Returns `settings` with the timeouts of every pooled connection. */
+export function bounded(settings: ClientConfig, deadlineFactor = 1): ClientConfig {
+  return {
+    ...settings,
+    types: { getTypeParser: parserOf },
+    connectionTimeoutMillis: CONNECT_MS_MAX * deadlineFactor,
+    statement_timeout: STATEMENT_MS_MAX * deadlineFactor,
+    lock_timeout: LOCK_MS_MAX * deadlineFactor,
+    query_timeout: ANSWER_MS_MAX * deadlineFactor,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS_MAX * deadlineFactor,
+    keepAlive: true,
+  }
+}
+
+/** Type numbers (OIDs). Source: PostgreSQL's catalogue pg_type. */
+const TYPE = { bytea: 17, bigint: 20 } as const
+
+function parserOf(type: number, format?: 'text' | 'binary'): (value: never) => unknown {
+  if (type === TYPE.bytea) return bytesOf
+  if (type === TYPE.bigint) return Number
+  return pg.types.getTypeParser(type, format)
+}
+
+/** Parses bytea in hex format: `\x`, then two digits per byte. */
+function bytesOf(text: string): Uint8Array {
+  const { buffer, byteOffset, length } = Buffer.from(text.slice(2), 'hex')
+  return new Uint8Array(buffer, byteOffset, length)
+}

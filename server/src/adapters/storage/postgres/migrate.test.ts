@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { freshDatabase, query } from '../../../../test/kit/postgres/test-database.ts'
+import { openPatiently } from '../../../../test/kit/postgres/patient-store.ts'
+import {
+  TENANT,
+  begin,
+  end,
+  enlist,
+  insert,
+  succeed,
+  token,
+} from '../../../ports/store-kit.contract.ts'
+import { connectionSettings } from './connection-settings.ts'
+import { atLeisure } from './database.ts'
+import { migrate, schemaOf } from './migrate.ts'
+import { openPostgresAuditLog } from './audit-log-snapshot.ts'
+import { PostgresStore } from './postgres-store.ts'
+
+test('schema.sql says what the migrations make', async () => {
+  const settings = connectionSettings(await freshDatabase())
+  await atLeisure(settings, migrate)
+  const schema = await atLeisure(settings, schemaOf)
+  assert.equal(schema, readFileSync(new URL('./schema.sql', import.meta.url), 'utf8'))
+})
+
+test('migrate() leaves a database of its version as it is', async () => {
+  const url = await freshDatabase()
+  const settings = connectionSettings(url)
+  await atLeisure(settings, migrate)
+  await query(url, 'UPDATE pulse SET beats = 7')
+  const before = await atLeisure(settings, schemaOf)
+  await atLeisure(settings, migrate)
+  assert.equal(await atLeisure(settings, schemaOf), before)
+  assert.equal((await query(url, 'SELECT beats FROM pulse')).rows[0].beats, '7')
+})
+
+test('migrate() changes nothing when a migration fails', async () => {
+  const url = await freshDatabase()
+  await query(url, 'CREATE TABLE answers (a integer)')
+  await assert.rejects(atLeisure(connectionSettings(url), migrate), /already exists/)
+  const { rows } = await query(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+  assert.deepEqual(rows, [{ tablename: 'answers' }])
+})
+
+test('servers that start at the same time on an empty database migrate it once', async (t) => {
+  const url = await freshDatabase()
+  const stores = await Promise.all(Array.from({ length: 4 }, () => PostgresStore.open({ url })))
+  t.after(() => Promise.all(stores.map((it) => it.close())))
+  assert.equal((await query(url, 'SELECT beats FROM pulse')).rowCount, 1)
+})
+
+test('open() refuses a database that is newer than the program, and changes nothing', async () => {
+  const url = await freshDatabase()
+  await (await PostgresStore.open({ url })).close()
+  await query(url, 'UPDATE schema_version SET version = 1000')
+  await assert.rejects(PostgresStore.open({ url }), /version 1000, this program knows/)
+  const { rows } = await query(url, 'SELECT version FROM schema_version')
+  assert.deepEqual(rows, [{ version: 1000 }])
+})
+
+test('open() refuses a database that acknowledges before it is durable', async () => {
+  const url = await freshDatabase()
+  const { rows } = await query(url, 'SELECT current_database() AS name')
+  for (const value of ['off', 'local']) {
+    await query(url, `ALTER DATABASE ${rows[0].name} SET synchronous_commit = ${value}`)
+    await assert.rejects(PostgresStore.open({ url }), /synchronous_commit is (off|local), so it/)
+  }
+  await query(url, `ALTER DATABASE ${rows[0].name} SET synchronous_commit = on`)
+  await (await PostgresStore.open({ url })).close()
+})
+
+test('open() refuses a database that shows bytes in another form, and so does who reads the audit log', async () => {
+  const url = await freshDatabase()
+  await (await PostgresStore.open({ url })).close()
+  const { rows } = await query(url, 'SELECT current_database() AS name')
+  await query(url, `ALTER DATABASE ${rows[0].name} SET bytea_output = escape`)
+  await assert.rejects(PostgresStore.open({ url }), /bytea_output is escape, so what is sealed/)
+  await assert.rejects(openPostgresAuditLog(url), /bytea_output is escape/)
+})
+
+test('open() refuses a database that has no place for every text', async (t) => {
+  const url = await freshDatabase()
+  const address = new URL(url)
+  const name = `${address.pathname.slice(1)}_latin`
+  address.pathname = `/${name}`
+  await query(url, `CREATE DATABASE ${name} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0`)
+  t.after(() => query(url, `DROP DATABASE ${name} WITH (FORCE)`))
+  await assert.rejects(PostgresStore.open({ url: address.href }), /server_encoding is LATIN1, so/)
+})
+
+test('a transaction opened by the version before keys were noted is committed', async (t) => {
+  const url = await freshDatabase()
+  const store = await openPatiently(url)
+  await succeed(store, TENANT, [begin(7), enlist(7), insert(token(1))])
+  await store.close()
+  await query(
+    url,
+    `DROP TABLE transaction_keys; ALTER TABLE tenants ADD UNIQUE (name);
+     ALTER TABLE tenant_heads DROP COLUMN access_revision, DROP COLUMN access;
+     ALTER TABLE sessions DROP COLUMN proof;
+     UPDATE schema_version SET version = 5`,
+  )
+  const later = await openPatiently(url)
+  t.after(() => later.close())
+  await succeed(later, TENANT, [end(7, 'committed')])
+  assert.deepEqual(await later.tokens.find(TENANT, [token(1).id]), [token(1)])
+})

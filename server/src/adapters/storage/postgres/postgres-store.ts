@@ -1,0 +1,187 @@
+/**
+ * The PostgreSQL store. Any number of Symbolon servers may share one database.
+ *
+ *   caller   caller   caller                             caller   caller
+ *      \       |       / commit(tenant, changes)            \       / find(), list(), ...
+ *   +------------------------------+                   +------------------+
+ *   | commit queue                 |                   | token finder     |  batches lookups by id:
+ *   |   <= 10,000 commits          |                   |   <= 2 in flight |  ~1,000 ids per statement
+ *   |   <= 200,000 rows            |                   +------------------+
+ *   +------------------------------+                            | other reads go straight to the pool
+ *      |             |           |                     +------------------+
+ *    batch         batch     long commit               | reader pool, 8   |  one statement each,
+ *   ~1,000 rows   ~1,000    > 256 tokens,              +------------------+  no transaction
+ *      |             |       travels alone     sweep,           |
+ *      |             |           |             check            |
+ *   +--------------------------------------------------+        |
+ *   | writer pool, 4 pipelined connections             |        |
+ *   +--------------------------------------------------+        |
+ *      |  one transaction per connection batch:                 |
+ *      |    BEGIN                                               |
+ *      |    insert tokens that cannot conflict                  |
+ *      |    lock tenant_heads FOR UPDATE, in id order           |
+ *      |    plain commits: one statement per table              |
+ *      |    other commits: a unit of work each,                 |
+ *      |                   after a SAVEPOINT                    |
+ *      |    append audit events, move chain tips, write tally   |
+ *      |    COMMIT                                              |
+ *   +----------------------------------------------------------------+
+ *   | PostgreSQL, shared with other Symbolon servers                 |
+ *   +----------------------------------------------------------------+
+ *
+ * Layers, top down: store (this file) > commit queue > run-batch > plain-commits and apply-change (unit of work) >
+ * audit writer and tally > session (one transaction) > database (pools) > pg.
+ *
+ * Invariants:
+ *  - Tenant lock: the row lock on a tenant's chain tip (tenant_heads) orders its commits across all servers. No server
+ *    keeps state that another one needs.
+ *  - Lock order: every batch locks its tenants sorted by id, so batches cannot deadlock on tenant locks.
+ *  - One batch per tenant: a server never has two batches in flight for the same tenant, so a slow tenant delays one batch.
+ *    Long commits are exempt; only the row lock orders those.
+ *  - Atomic: a commit is made whole or not at all, and its audit events with it. A conflict undoes only its own commit.
+ *  - Durable: a commit resolves only after COMMIT returned. Lost answers to COMMIT are never retried: the outcome is
+ *    unknown, and the commit rejects.
+ *  - Bounded: queued commits, waiting reads, connection attempts, statements, lock waits and commits have limits. Beyond
+ *    them, the call fails.
+ */
+import { COMMIT_WAIT_MS_MAX, TRANSACTION_KEPT_MS } from '../../../base/limits.ts'
+import type { JobReader } from '../../../ports/jobs.ts'
+import type { Change, Conflict } from '../../../ports/change.ts'
+import type {
+  AccessRowReader,
+  AnswerReader,
+  ApplicationReader,
+  EntityReader,
+  ProxyReader,
+  AuditLogReader,
+  SessionReader,
+  Store,
+  TenantReader,
+  TokenReader,
+  TransactionReader,
+} from '../../../ports/store.ts'
+import type { StoredReactor } from '../../../ports/stored.ts'
+import { applicationReader, proxyReader, sessionReader } from './access-readers.ts'
+import { accessRowReader } from './access-rows.ts'
+import { PostgresCommitQueue } from './commit-queue.ts'
+import { connectionSettings } from './connection-settings.ts'
+import { Database, atLeisure } from './database.ts'
+import { entityReader } from './entity-reader.ts'
+import { jobReader } from './job-reader.ts'
+import { migrate } from './migrate.ts'
+import { answerReader, auditLogReader, tenantReader, transactionReader } from './readers.ts'
+import {
+  refuseUnfinishedMove,
+  requireDurability,
+  requireFidelity,
+  requireVault,
+} from './requirements.ts'
+import { sweepChunk, tenantsToSweep } from './sweep.ts'
+import { tokenReader } from './token-reader.ts'
+
+export interface PostgresOptions {
+  /** Read by connectionSettings(). */
+  readonly url: string
+  /** Multiplies every deadline, 1 by default; for tests on a busy machine. */
+  readonly deadlineFactor?: number
+  /** Replaces COMMIT_WAIT_MS_MAX, for tests. */
+  readonly commitWaitMs?: number
+  /** Opens a vault whose move into this database is unfinished, to inspect the part that has arrived. */
+  readonly unfinished?: true
+  /** Whether to refuse an empty database, with NoVault, instead of setting up a vault. */
+  readonly existing?: boolean
+}
+
+/** A store in a PostgreSQL database that any number of processes may share. Decisions 0035 and 0036. */
+export class PostgresStore implements Store {
+  readonly tenants: TenantReader
+  readonly applications: ApplicationReader
+  readonly sessions: SessionReader
+  readonly tokens: TokenReader
+  readonly answers: AnswerReader
+  readonly transactions: TransactionReader
+  readonly proxies: ProxyReader
+  readonly reactors: EntityReader<StoredReactor>
+  readonly jobs: JobReader
+  readonly auditLog: AuditLogReader
+  readonly accessRows: AccessRowReader
+  readonly #database: Database
+  readonly #queue: PostgresCommitQueue
+  /** Serializes sweeps: concurrent ones would wait for the same tenants' locks, and block these tenants' writers. */
+  #swept: Promise<unknown> = Promise.resolve()
+  #closed: Promise<void> | null = null
+
+  /**
+   * Opens the store and migrates it.
+   *
+   * Rejects when the database cannot be reached, is newer than the program, is not durable, does not return data as it
+   * was written, or holds an unfinished move.
+   */
+  static async open({
+    url,
+    deadlineFactor = 1,
+    commitWaitMs = COMMIT_WAIT_MS_MAX * deadlineFactor,
+    unfinished,
+    existing = false,
+  }: PostgresOptions): Promise<PostgresStore> {
+    const settings = connectionSettings(url)
+    await atLeisure(settings, async (session) => {
+      await requireDurability(session)
+      await requireFidelity(session.ask)
+      if (existing) await requireVault(session.ask)
+      await migrate(session)
+      if (unfinished !== true) await refuseUnfinishedMove(session.ask)
+    })
+    return new PostgresStore(new Database(settings, deadlineFactor), commitWaitMs)
+  }
+
+  private constructor(database: Database, commitWaitMs: number) {
+    const { ask } = database
+    this.#database = database
+    this.#queue = new PostgresCommitQueue(database, { commitWaitMs })
+    this.tenants = tenantReader(ask)
+    this.applications = applicationReader(ask)
+    this.sessions = sessionReader(ask)
+    this.tokens = tokenReader(ask)
+    this.answers = answerReader(ask)
+    this.transactions = transactionReader(ask)
+    this.proxies = proxyReader(ask)
+    this.reactors = entityReader(ask, 'reactor')
+    this.jobs = jobReader(ask)
+    this.auditLog = auditLogReader(ask)
+    this.accessRows = accessRowReader(ask)
+  }
+
+  commit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {
+    return this.#queue.submit(tenantId, changes)
+  }
+
+  sweep(now: number): Promise<boolean> {
+    const swept = this.#swept.then(() => this.#sweep(now))
+    this.#swept = swept.catch(() => {})
+    return swept
+  }
+
+  async #sweep(now: number): Promise<boolean> {
+    const forgotten = now - TRANSACTION_KEPT_MS
+    const tenants = await tenantsToSweep(this.#database.ask, now, forgotten)
+    if (tenants.length === 0) return false
+    await this.#database.write((session) => sweepChunk(session, tenants, { now, forgotten }))
+    return true
+  }
+
+  async check(): Promise<void> {
+    if (this.#closed !== null) throw new Error('Cannot read or write: the store is closed')
+    await this.#database.write((session) => session.run('UPDATE pulse SET beats = beats + 1'))
+    await this.#database.ask('SELECT 1 FROM pulse')
+  }
+
+  close(): Promise<void> {
+    return (this.#closed ??= this.#close())
+  }
+
+  async #close(): Promise<void> {
+    await this.#queue.close()
+    await this.#database.close()
+  }
+}

@@ -1,0 +1,32 @@
+import type { TenantReader } from '../../../ports/store.ts'
+import { connectionSettings } from './connection-settings.ts'
+import { bounded, connectedTo } from './database.ts'
+import { requireCurrentSchema } from './migrate.ts'
+import { tenantReader } from './readers.ts'
+import { refuseUnfinishedMove, requireFidelity } from './requirements.ts'
+import type { PostgresRow } from './rows.ts'
+import type { AskPostgres } from './session.ts'
+
+/**
+ * Opens the tenants in the database at `url` for reading, with their keys and envelopes, while servers may be running on it.
+ * Every read sees the newest commit.
+ *
+ * Rejects if the database cannot be reached, is at another version, or holds an unfinished move.
+ */
+export async function readBesidePostgresServers(
+  url: string,
+): Promise<{ readonly tenants: TenantReader; readonly close: () => Promise<void> }> {
+  const client = await connectedTo(bounded(connectionSettings(url)))
+  const ask: AskPostgres = async (text, values = []) =>
+    (await client.query<PostgresRow>(text, values as unknown[])).rows
+  try {
+    await ask('SET default_transaction_read_only = on')
+    await requireCurrentSchema(ask)
+    await requireFidelity(ask)
+    await refuseUnfinishedMove(ask)
+    return { tenants: tenantReader(ask), close: () => client.end() }
+  } catch (error) {
+    await client.end()
+    throw error
+  }
+}

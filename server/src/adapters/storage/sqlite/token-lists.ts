@@ -1,0 +1,239 @@
+import { LRUCache } from 'lru-cache'
+import { INLINE_DATA_BYTES_MAX } from '../../../base/limits.ts'
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import type { Page, PageRequest, TokenReader } from '../../../ports/store.ts'
+import type { FoundToken } from '../../../ports/stored.ts'
+import type { TokenQuery } from '../../../ports/token-query.ts'
+import { packId } from './ids.ts'
+import { columnsUpTo, tokenOf, type SqliteRow } from './rows.ts'
+import { BEYOND } from './token-blocks.ts'
+import { sqlOf, type Hidden, type SqlFragment } from './token-conditions.ts'
+import { candidates, sourcesOf, type TokenSource } from './token-sources.ts'
+import { NOW_VISIBLE, VISIBLE } from './visibility.ts'
+
+const COLUMNS = columnsUpTo(String(INLINE_DATA_BYTES_MAX))
+
+/** Candidates per chunk, well below a millisecond. A block is a chunk too. */
+const CHUNK_CANDIDATES = 256
+
+/** Expired tokens that an unfiltered list subtracts; with more of them it is read in chunks. */
+const EXPIRED_MAX = 1_000
+
+/** Prepared statements to cache, one per form of a query. */
+const STATEMENTS_MAX = 64
+
+/** A list in progress: from the newest token down, a chunk at a time. */
+interface Walk {
+  readonly tenant: SQLInputValue
+  readonly condition: SqlFragment
+  /** Null scans every token, a block at a time. */
+  readonly sources: readonly TokenSource[] | null
+  /** Internal ids below it have not been read; null when all have. */
+  below: Uint8Array | null
+}
+
+/** The tokens wanted of a chunk: `size` of them, after `skip` matches. */
+interface Window {
+  readonly skip: number
+  readonly size: number
+  /** Whether to count all matches, or stop at `size`. */
+  readonly count: boolean
+}
+
+interface ListChunk {
+  readonly matching: number
+  readonly rows: SqliteRow[]
+}
+
+/**
+ * Lists tokens: by an index if the query allows it, otherwise by scanning all tokens.
+ *
+ * Each chunk is one short transaction. Visibility is fixed when the list begins, so that a list
+ * sees all of a staging batch that becomes visible meanwhile, or none of it.
+ */
+export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAfter'> {
+  const prepared = new LRUCache<string, StatementSync>({ max: STATEMENTS_MAX })
+  const begin = db.prepare('BEGIN')
+  const end = db.prepare('COMMIT')
+  const nowVisible = db.prepare(NOW_VISIBLE)
+  const blockBelow = db.prepare(
+    'SELECT max(first) AS first FROM token_blocks WHERE tenant = ? AND first < ?',
+  )
+  const total = db.prepare(
+    `SELECT ifnull(sum(tokens), 0) AS total FROM token_blocks WHERE tenant = ? AND ${VISIBLE}`,
+  )
+  const blocks = db.prepare(
+    `SELECT first, sum(tokens) AS tokens FROM token_blocks WHERE tenant = ? AND ${VISIBLE}
+     GROUP BY first ORDER BY first DESC`,
+  )
+  const expired = db.prepare(
+    `SELECT serial FROM tokens INDEXED BY tokens_expiring
+     WHERE tenant = ? AND expires_at <= ? AND expires_at IS NOT NULL AND ${VISIBLE} LIMIT ?`,
+  )
+  const byInternalId = db.prepare(`SELECT ${COLUMNS} FROM tokens WHERE tenant = ? AND serial = ?`)
+  const live = db.prepare(
+    `SELECT ${COLUMNS} FROM tokens
+     WHERE tenant = ? AND serial < ? AND (expires_at IS NULL OR expires_at > ?) AND ${VISIBLE}
+     ORDER BY serial DESC LIMIT ? OFFSET ?`,
+  )
+
+  return {
+    list: async (tenantId, query, page) => {
+      const everything = isEverything(query)
+        ? inReadTransaction(() => listAll(tenantId, query, page))
+        : null
+      return everything ?? (await listMatching(tenantId, query, page))
+    },
+
+    listAfter: async (tenantId, query, { after, size }) => {
+      const below = after === null ? BEYOND : (packId(after) as Uint8Array)
+      const walk = startWalk(tenantId, query, below)
+      const found: FoundToken[] = []
+      while (walk.below !== null && found.length < size) {
+        if (walk.below !== below) await yieldToOthers()
+        const window = { skip: 0, size: size - found.length, count: false }
+        const { rows } = inReadTransaction(() => nextChunk(walk, window))
+        found.push(...rows.map(tokenOf))
+      }
+      return found
+    },
+  }
+
+  async function listMatching(
+    tenantId: string,
+    query: TokenQuery,
+    { page, size }: PageRequest,
+  ): Promise<Page<FoundToken>> {
+    const walk = startWalk(tenantId, query, BEYOND)
+    const skip = (page - 1) * size
+    const items: FoundToken[] = []
+    let passed = 0
+    while (walk.below !== null) {
+      if (walk.below !== BEYOND) await yieldToOthers()
+      const window = { skip: Math.max(0, skip - passed), size: size - items.length, count: true }
+      const { matching, rows } = inReadTransaction(() => nextChunk(walk, window))
+      passed += matching
+      items.push(...rows.map(tokenOf))
+    }
+    return { total: passed, items }
+  }
+
+  /** Sums up the blocks; null if too many tokens have expired for the sums to be useful. */
+  function listAll(
+    tenantId: string,
+    { now }: TokenQuery,
+    { page, size }: PageRequest,
+  ): Page<FoundToken> | null {
+    const tenant = packId(tenantId)
+    const gone = internalIdsOf(expired.all(tenant, now, EXPIRED_MAX + 1))
+    if (gone.length > EXPIRED_MAX) return null
+    let below: Uint8Array = BEYOND
+    let skip = (page - 1) * size
+    for (const row of blocks.iterate(tenant)) {
+      const first = row.first as Uint8Array
+      const dead = gone.filter((it) => isBetween(first, it, below)).length
+      const tokens = Number(row.tokens) - dead
+      if (tokens > skip) break
+      skip -= tokens
+      below = first
+    }
+    const counted = Number(total.get(tenant)!.total) - gone.length
+    const rows = skip === 0 || counted > 0 ? live.iterate(tenant, below, now, size, skip) : []
+    return { total: counted, items: Array.from(rows, tokenOf) }
+  }
+
+  function startWalk(tenantId: string, query: TokenQuery, below: Uint8Array): Walk {
+    const hidden = nowVisible.get(packId(tenantId)) as unknown as Hidden
+    return {
+      tenant: packId(tenantId),
+      condition: sqlOf(query, hidden),
+      sources: sourcesOf(query.where),
+      below,
+    }
+  }
+
+  function nextChunk(walk: Walk, window: Window): ListChunk {
+    return walk.sources === null
+      ? nextBlock(walk, window)
+      : nextCandidates(walk, walk.sources, window)
+  }
+
+  function nextBlock(walk: Walk, { skip, size, count }: Window): ListChunk {
+    const { tenant, condition } = walk
+    const below = walk.below!
+    const first = blockBelow.get(tenant, below)!.first as Uint8Array | null
+    if (first === null) {
+      walk.below = null
+      return { matching: 0, rows: [] }
+    }
+    walk.below = first
+    const from = `FROM tokens WHERE tenant = ? AND serial >= ? AND serial < ? AND ${condition.text}`
+    const values = [tenant, first, below, ...condition.values]
+    let matching = 0
+    if (count)
+      matching = Number(prepare(`SELECT count(*) AS matching ${from}`).get(...values)!.matching)
+    if (count && (matching <= skip || size === 0)) return { matching, rows: [] }
+    const rows = prepare(`SELECT ${COLUMNS} ${from} ORDER BY serial DESC LIMIT ? OFFSET ?`)
+    return { matching, rows: rows.all(...values, size, skip) }
+  }
+
+  function nextCandidates(
+    walk: Walk,
+    sources: readonly TokenSource[],
+    { skip, size, count }: Window,
+  ): ListChunk {
+    const { tenant, condition } = walk
+    const stretch = { below: walk.below!, count: CHUNK_CANDIDATES }
+    const internalIds = candidates(ask, sources, tenant, stretch)
+    walk.below = internalIds.length < CHUNK_CANDIDATES ? null : internalIds.at(-1)!
+    const meets = prepare(
+      `SELECT 1 FROM tokens WHERE tenant = ? AND serial = ? AND ${condition.text}`,
+    )
+    const rows: SqliteRow[] = []
+    let matching = 0
+    for (const internalId of internalIds) {
+      if (!count && rows.length === size) break
+      if (meets.get(tenant, internalId, ...condition.values) === undefined) continue
+      if (matching++ < skip || rows.length === size) continue
+      rows.push(byInternalId.get(tenant, internalId)!)
+    }
+    return { matching, rows }
+  }
+
+  function ask(sql: string, ...values: SQLInputValue[]): Uint8Array[] {
+    return internalIdsOf(prepare(sql).all(...values))
+  }
+
+  function prepare(sql: string): StatementSync {
+    let statement = prepared.get(sql)
+    if (statement === undefined) prepared.set(sql, (statement = db.prepare(sql)))
+    return statement
+  }
+
+  /** Runs `work` in one transaction, so that it sees all of a commit or none of it. */
+  function inReadTransaction<T>(work: () => T): T {
+    begin.run()
+    try {
+      return work()
+    } finally {
+      end.run()
+    }
+  }
+}
+
+function isEverything({ where, within }: TokenQuery): boolean {
+  return within === null && where.kind === 'all' && where.of.length === 0
+}
+
+function internalIdsOf(rows: readonly SqliteRow[]): Uint8Array[] {
+  return rows.map((it) => it.serial as Uint8Array)
+}
+
+function isBetween(first: Uint8Array, internalId: Uint8Array, below: Uint8Array): boolean {
+  return Buffer.compare(first, internalId) <= 0 && Buffer.compare(internalId, below) < 0
+}
+
+/** Resolves when the event loop has served all waiting work. */
+function yieldToOthers(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve))
+}

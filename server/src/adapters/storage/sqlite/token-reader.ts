@@ -1,0 +1,234 @@
+import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
+import { INLINE_DATA_BYTES_MAX } from '../../../base/limits.ts'
+import type { TokenReader } from '../../../ports/store.ts'
+import type { FoundToken } from '../../../ports/stored.ts'
+import type { DuplicateQuery } from '../../../ports/token-query.ts'
+import { DataCount } from '../../../ports/too-much-data.ts'
+import { readTransactionOn } from './read-transaction.ts'
+import { packId } from './ids.ts'
+import { columnsUpTo, dataUpTo, tokenOf, tokenOfColumns, type SqliteRow } from './rows.ts'
+import { tokenLists } from './token-lists.ts'
+import { BY_FINGERPRINT, VISIBLE, inOneOf, livesAt, madeIn } from './visibility.ts'
+
+export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
+  const columns = `SELECT ${columnsUpTo('?')} FROM tokens`
+  const byInternalId = prepareArrays(
+    db,
+    `${columns} WHERE tenant = ? AND serial = ? AND name IS NULL AND ${VISIBLE}`,
+  )
+  const byName = prepareArrays(db, `${columns} WHERE tenant = ? AND name = ? AND ${VISIBLE}`)
+  const byFingerprint = db.prepare(
+    `SELECT ${columnsUpTo('?6')} FROM ${BY_FINGERPRINT}
+     WHERE tenant = ?1 AND type = ?2 AND fingerprint = ?3 AND ${livesAt('?4')} AND ${VISIBLE}
+       AND ${inOneOf('?5')}
+     ORDER BY serial LIMIT 1`,
+  )
+  const inReadTransaction = readTransactionOn(db)
+  const within = tokenReaderWithin(db)
+
+  /** Finds a token; its data is null if longer than `bytesMax`. */
+  function find(tenant: Key, id: string, bytesMax: number): FoundToken | null {
+    const key = packId(id)
+    const row =
+      typeof key === 'string'
+        ? byName.get(bytesMax, tenant, key)
+        : (byInternalId.get(bytesMax, tenant, key) ?? byName.get(bytesMax, tenant, key))
+    return row === undefined ? null : tokenOfColumns(row)
+  }
+
+  /** Works as find() does. */
+  function findDuplicate(
+    tenant: Key,
+    asked: DuplicateQuery,
+    now: number,
+    transactionId: string | undefined,
+    bytesMax: number,
+  ): FoundToken | null {
+    if (transactionId === undefined) {
+      const row = byFingerprint.get(...parametersOf(tenant, asked, now), bytesMax)
+      return row === undefined ? null : tokenOf(row)
+    }
+    return inReadTransaction(() => {
+      const number = within.numberOf(tenant, transactionId)
+      return number === null ? null : within.findDuplicate(tenant, asked, now, { number, bytesMax })
+    })
+  }
+
+  /** Returns the look-up for a transaction, or for outside of all; works as find() does. */
+  function lookWithin(tenant: Key, transactionId: string | undefined) {
+    const number = transactionId === undefined ? null : within.numberOf(tenant, transactionId)
+    return (id: string, bytesMax: number): FoundToken | null =>
+      number === null ? find(tenant, id, bytesMax) : within.find(tenant, id, { number, bytesMax })
+  }
+
+  return {
+    find: async (tenantId, ids, transactionId, bytesMax) => {
+      const tenant = packId(tenantId)
+      const count = new DataCount(bytesMax)
+      if (ids.length === 1 && transactionId === undefined) {
+        const token = find(tenant, ids[0]!, count.left)
+        return token === null ? [] : count.gather([token])
+      }
+      return inReadTransaction(() => {
+        const look = lookWithin(tenant, transactionId)
+        return count.gather(each(ids, (id) => look(id, count.left)))
+      })
+    },
+
+    lookUp: async (tenantId, ids, transactionId) => {
+      const tenant = packId(tenantId)
+      if (ids.length === 1 && transactionId === undefined) {
+        const token = find(tenant, ids[0]!, INLINE_DATA_BYTES_MAX)
+        return token === null ? [] : [token]
+      }
+      return inReadTransaction(() => {
+        const look = lookWithin(tenant, transactionId)
+        return [...each(ids, (id) => look(id, INLINE_DATA_BYTES_MAX))]
+      })
+    },
+
+    known: async (tenantId, ids, transactionId) =>
+      inReadTransaction(() => {
+        const look = lookWithin(packId(tenantId), transactionId)
+        return [...new Set(ids)].filter((id) => look(id, NOTHING) !== null)
+      }),
+
+    findByFingerprint: async (tenantId, type, fingerprint, now, transactionId, containers) => {
+      const asked = { type, fingerprint, containers }
+      return findDuplicate(packId(tenantId), asked, now, transactionId, INLINE_DATA_BYTES_MAX)
+    },
+
+    knownByFingerprint: async (tenantId, type, fingerprint, now, transactionId) => {
+      const asked = { type, fingerprint }
+      return findDuplicate(packId(tenantId), asked, now, transactionId, NOTHING)?.internalId ?? null
+    },
+
+    ...tokenLists(db),
+  }
+}
+
+/** Yields the tokens found for `ids`, each once, on demand. */
+function* each(
+  ids: readonly string[],
+  look: (id: string) => FoundToken | null,
+): Generator<FoundToken, void> {
+  for (const id of new Set(ids)) {
+    const token = look(id)
+    if (token !== null) yield token
+  }
+}
+
+/** No token has this little data, so none is read. */
+const NOTHING = 0
+
+/** Prepares a statement whose rows are arrays. */
+function prepareArrays(db: DatabaseSync, sql: string): ArrayStatement {
+  const statement = db.prepare(sql)
+  statement.setReturnArrays(true)
+  return statement as unknown as ArrayStatement
+}
+
+interface ArrayStatement {
+  get(...values: SQLInputValue[]): SQLOutputValue[] | undefined
+}
+
+type Key = string | Uint8Array
+
+/** Returns the first five parameters of the statements that find duplicates. */
+function parametersOf(
+  tenant: Key,
+  { type, fingerprint, containers }: DuplicateQuery,
+  now: number,
+): SQLInputValue[] {
+  return [
+    tenant,
+    type,
+    fingerprint,
+    now,
+    containers === undefined ? null : JSON.stringify(containers),
+  ]
+}
+
+/** Reads tokens as a transaction sees them: with its own tokens and its pending changes. */
+function tokenReaderWithin(db: DatabaseSync) {
+  const number = db.prepare('SELECT number FROM transactions WHERE tenant = ? AND id = ?')
+  const shown = (holder: string): string => `(${VISIBLE} OR ${madeIn(holder)})`
+  const all = (bytesMax: string): string =>
+    `SELECT ${columnsUpTo(bytesMax)}, NOT ${VISIBLE} AS uncommitted FROM`
+  const byInternalId = db.prepare(
+    `${all('?4')} tokens WHERE tenant = ?1 AND serial = ?2 AND name IS NULL AND ${shown('?3')}`,
+  )
+  const byName = db.prepare(
+    `${all('?4')} tokens WHERE tenant = ?1 AND name = ?2 AND ${shown('?3')}`,
+  )
+  const pending = db.prepare(
+    `SELECT deleted, containers, ${dataUpTo('?4', 'pending')}, cvc, cvc_expires_at, metadata, details, fingerprint,
+       deduplicate, indexes, expires_at, modified_by, modified_at, revision
+     FROM pending WHERE tenant = ?1 AND serial = ?2 AND holder = ?3`,
+  )
+  const duplicate = db.prepare(
+    `${all('?6')} ${BY_FINGERPRINT} WHERE tenant = ?1 AND type = ?2 AND fingerprint = ?3 AND ${livesAt('?4')}
+       AND ${inOneOf('?5')} AND ${shown('?7')}
+       AND NOT EXISTS (SELECT 1 FROM pending WHERE pending.tenant = tokens.tenant
+         AND pending.serial = tokens.serial AND holder = ?7)
+     ORDER BY serial LIMIT 1`,
+  )
+  const pendingDuplicate = db.prepare(
+    `SELECT ${columnsUpTo('?6')} FROM pending JOIN tokens USING (tenant, serial)
+     WHERE holder = ?7 AND pending.fingerprint = ?3 AND tenant = ?1 AND type = ?2
+       AND ${inOneOf('?5', 'pending')}
+       AND deleted IS NULL AND ${livesAt('?4', 'pending')} AND ${livesAt('?4')}
+     ORDER BY serial LIMIT 1`,
+  )
+
+  /** Applies the transaction's pending change to `row`; null if it deleted the token. */
+  function overlaid(
+    tenant: Key,
+    row: SqliteRow | undefined,
+    { number, bytesMax }: ReadView,
+  ): FoundToken | null {
+    if (row === undefined) return null
+    const over = pending.get(tenant, row['serial']!, number, bytesMax)
+    if (over === undefined) return tokenOf(row)
+    const { deleted, ...changed } = over
+    if (deleted === 1) return null
+    // Until the commit the old expiry still applies, if earlier.
+    const ends = [row['expires_at'], changed['expires_at']].filter((it) => typeof it === 'number')
+    return tokenOf({ ...row, ...changed, expires_at: ends.length > 0 ? Math.min(...ends) : null })
+  }
+
+  return {
+    numberOf: (tenant: Key, id: string): SQLOutputValue | null =>
+      number.get(tenant, packId(id))?.['number'] ?? null,
+
+    find(tenant: Key, id: string, seen: ReadView): FoundToken | null {
+      const key = packId(id)
+      const asked = [tenant, key, seen.number, seen.bytesMax]
+      const row =
+        typeof key === 'string'
+          ? byName.get(...asked)
+          : (byInternalId.get(...asked) ?? byName.get(...asked))
+      return overlaid(tenant, row, seen)
+    },
+
+    findDuplicate(
+      tenant: Key,
+      asked: DuplicateQuery,
+      now: number,
+      seen: ReadView,
+    ): FoundToken | null {
+      const parameters = [...parametersOf(tenant, asked, now), seen.bytesMax, seen.number]
+      const duplicates = [duplicate, pendingDuplicate].flatMap((it) => {
+        const token = overlaid(tenant, it.get(...parameters), seen)
+        return token === null ? [] : [token]
+      })
+      return duplicates.toSorted((a, b) => (a.internalId < b.internalId ? -1 : 1))[0] ?? null
+    },
+  }
+}
+
+/** The view of a read: the number of its transaction, and the most data to read of a token. */
+interface ReadView {
+  readonly number: SQLOutputValue
+  readonly bytesMax: number
+}

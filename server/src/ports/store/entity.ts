@@ -1,0 +1,81 @@
+/** What the description of an entity says. The descriptions are in entities.ts. */
+import type { Conflict } from '../change.ts'
+
+/** Each database has its own type for each kind; all but `json` hold the value of the member itself. */
+export type ColumnKind = 'id' | 'name' | 'text' | 'json' | 'bytes' | 'number' | 'flag'
+
+export interface Column<Kind extends ColumnKind = ColumnKind> {
+  readonly name: string
+  readonly kind: Kind
+  /** Stays as it was inserted, whatever an update says. */
+  readonly fixed?: true
+  /** Encrypted: the part of the entity that its associated data names. */
+  readonly part?: string
+}
+
+/** A member with members of its own, each in a column; it is null if all of them are. */
+export interface ColumnGroup<Stored = object> {
+  readonly group: EntityColumns<Stored>
+}
+
+/** In the order of the table. Every member of the stored type has one. */
+export type EntityColumns<Stored> = {
+  readonly [Member in keyof Stored]-?: ColumnOf<NonNullable<Stored[Member]>>
+}
+
+type ColumnOf<Value> = Value extends string
+  ? Column<'id' | 'name' | 'text'>
+  : Value extends number
+    ? Column<'number'>
+    : Value extends boolean
+      ? Column<'flag'>
+      : Value extends Uint8Array
+        ? Column<'bytes'>
+        : Value extends readonly unknown[]
+          ? Column<'json'>
+          : Column<'json'> | ColumnGroup<Value>
+
+/** A conflict that names nothing: the change says what it is about. */
+export type RowConflict = Exclude<Conflict['kind'], 'token-id-taken' | 'fingerprint-taken'>
+
+/** An insertion, update or deletion of one row. */
+export interface RowChange {
+  /** The operation that the audit log calls it; null if it has no event of its own. */
+  readonly event: 'create' | 'update' | 'delete' | 'rotate' | null
+  /** What is wrong if it touches no row; null for an insertion that cannot be refused. */
+  readonly conflict: RowConflict | null
+}
+
+/** An entity of a tenant. */
+export interface Entity<Stored = object, Member = keyof Stored & string> {
+  readonly table: string
+  readonly columns: EntityColumns<Stored>
+  /** The members whose columns identify a row of the tenant; none if a tenant has one row. */
+  readonly key: readonly Member[]
+  /**
+   * The row that must be there when one is inserted: its entity, and the members that hold its key. If it `owns` its rows, they are
+   * deleted with it.
+   */
+  readonly parent?: {
+    readonly entity: string
+    readonly members: readonly Member[]
+    readonly owns: boolean
+  }
+  /** The changes made by statements derived from this description. An update replaces the last revision, if rows have revisions. */
+  readonly changes: {
+    readonly insert?: RowChange
+    readonly update?: RowChange
+    readonly delete?: RowChange & {
+      /** The members that a deletion names: the key unless given. */
+      readonly by?: readonly Member[]
+    }
+  }
+  /** Set if every insertion deletes a few rows that expired before: the member that says when one expires. */
+  readonly expires?: Member
+  /** The type that the associated data of its ciphertexts names. */
+  readonly sealedAs?: string
+  /** Whether an update or deletion may change who a caller is, or what they may do. */
+  readonly affectsAuthentication: boolean
+  /** Whether the access state of the tenant covers its rows, decision 0082. */
+  readonly inAccessState: boolean
+}
