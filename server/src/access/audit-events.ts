@@ -111,8 +111,6 @@ function partOfChange(change: Change): PartOfChange | null {
     case 'end-transaction':
       return part('transaction', operationOfEnd(change.as), change.id)
 
-    case 'update-tenant':
-      return part('tenant', 'update', change.tenant.id)
     case 'delete-tenant':
       return part('tenant', 'delete')
     case 'authorize-session':
@@ -126,20 +124,17 @@ function partOfChange(change: Change): PartOfChange | null {
     // Of no concern to the tenant, the audit log's own, or the operator's, which are logged.
     case 'clear-tenant':
     case 'require-root-key':
-    case 'insert-tenant-key':
     case 'renew-envelopes':
     case 'retire-data-keys':
     case 'destroy-tenant-keys':
     case 'replace-root-key':
     case 'put-notice':
-    case 'remove-notice':
     case 'enlist':
     case 'install':
     case 'remember-answer':
     case 'append-audit-events':
     case 'park-audit-events':
-    case 'append-parked-audit-events':
-    case 'drop-parked-audit-events':
+    case 'end-parked-audit-events':
     case 'trim-audit-log':
     case 'put-audit-checkpoint':
     case 'put-access-state':

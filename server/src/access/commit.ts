@@ -96,8 +96,7 @@ export async function commit(
  * verification of an audit log measures from the first event that no checkpoint covers yet.
  */
 function endOfParked({ as, id }: Extract<Change, { kind: 'end-transaction' }>): Change {
-  const kind = as === 'committed' ? 'append-parked-audit-events' : 'drop-parked-audit-events'
-  return { kind, transactionId: id }
+  return { kind: 'end-parked-audit-events', transactionId: id, append: as === 'committed' }
 }
 
 /**

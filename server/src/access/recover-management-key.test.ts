@@ -44,7 +44,7 @@ describe('recoverManagementKey()', () => {
     const { world, made, recover } = await stage()
     const other = await setUp(world, thinKeyProvider(), { name: 'other', plan: 'enterprise' })
     const tenant = { ...(await world.store.tenants.find(other.tenantId))!, name: 'first' }
-    await world.store.commit(tenant.id, [{ kind: 'update-tenant', tenant }])
+    await world.store.commit(tenant.id, [{ kind: 'update', entity: 'tenant', row: tenant }])
     const ids = [made.tenantId, other.tenantId].sort().join(', ')
     await assert.rejects(
       recover({ tenant: 'first' }),

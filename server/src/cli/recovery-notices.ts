@@ -41,5 +41,6 @@ async function logRecovery(
   }
   // A commit names a tenant, and any will do: the one with the new key may be deleted by now.
   const [tenantId] = await store.tenants.ids()
-  if (tenantId !== undefined) await store.commit(tenantId, [{ kind: 'remove-notice', id }])
+  if (tenantId !== undefined)
+    await store.commit(tenantId, [{ kind: 'put-notice', id, notice: null }])
 }

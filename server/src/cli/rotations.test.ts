@@ -49,7 +49,7 @@ test('stop() keeps rotateAll() from beginning with those whose turn had not come
 test('resume() goes on with what was begun, and with nothing else', async (t) => {
   const { rotations, store, tenantIds, maker } = await tenantsOf(t, 3)
   const key = await maker.next(tenantIds[2]!, 2, 0)
-  await store.commit(tenantIds[2]!, [{ kind: 'insert-tenant-key', key }])
+  await store.commit(tenantIds[2]!, [{ kind: 'insert', entity: 'tenant_key', row: key }])
   await rotations.resume()
   const versions = tenantIds.map(async (id) => {
     const keys = await store.tenants.keys(id)

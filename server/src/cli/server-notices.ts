@@ -27,7 +27,7 @@ export async function announceServer({
   const text = JSON.stringify({ kind: SERVER, name: `${hostname()} (${process.pid})`, rootKeys })
   const announce = (): Promise<void> => {
     const notice = { id, text, at: world.clock.now() }
-    return commitNotice(world, { kind: 'put-notice', notice })
+    return commitNotice(world, { kind: 'put-notice', id: notice.id, notice })
   }
   await announce()
   await removeOld(world)
@@ -39,7 +39,7 @@ export async function announceServer({
   const timer = setInterval(() => void announce().catch(() => {}), NOTICES_MS)
   return async () => {
     clearInterval(timer)
-    await commitNotice(world, { kind: 'remove-notice', id }).catch(() => {})
+    await commitNotice(world, { kind: 'put-notice', id, notice: null }).catch(() => {})
   }
 }
 
@@ -48,7 +48,7 @@ async function removeOld(world: Pick<World, 'clock' | 'store'>): Promise<void> {
   const before = world.clock.now() - SERVER_NOTICE_KEPT_MS
   for (const it of await world.store.tenants.notices()) {
     if (it.at >= before || parseServerNotice(it) === null) continue
-    await commitNotice(world, { kind: 'remove-notice', id: it.id })
+    await commitNotice(world, { kind: 'put-notice', id: it.id, notice: null })
   }
 }
 

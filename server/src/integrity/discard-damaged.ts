@@ -164,7 +164,7 @@ async function end(
   const as = expiresAt > now ? 'rolled_back' : 'expired'
   await mustCommit(world, tenantId, [
     { kind: 'end-transaction', id, as, now },
-    { kind: 'drop-parked-audit-events', transactionId: id },
+    { kind: 'end-parked-audit-events', transactionId: id, append: false },
   ])
 }
 

@@ -140,7 +140,7 @@ async function newestVersion(
     await requireRootKey(world, maker.rootKey)
     const id = maker.rootKey
     const key = await maker.next(tenantId, newest + 1, world.clock.now())
-    const made = { kind: 'insert-tenant-key', key } as const
+    const made = { kind: 'insert', entity: 'tenant_key', row: key } as const
     await world.store.commit(tenantId, [{ kind: 'require-root-key', id }, made])
     // We or another server made it; or the tenant is gone, or the root key changed.
   }

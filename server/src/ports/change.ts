@@ -89,16 +89,16 @@ export type Change =
       readonly transactionId: string
       readonly events: readonly AuditEvent[]
     }
-  /** Appends the parked events of a transaction, in order, and removes them; there may be none. */
-  | { readonly kind: 'append-parked-audit-events'; readonly transactionId: string }
-  /** Discards the parked events of a transaction; there may be none. */
-  | { readonly kind: 'drop-parked-audit-events'; readonly transactionId: string }
+  /** Removes the parked events of a transaction, of which there may be none; with `append`, appends them before, in order. */
+  | {
+      readonly kind: 'end-parked-audit-events'
+      readonly transactionId: string
+      readonly append: boolean
+    }
   /** Removes events from the oldest to `removed`, which is one of them. */
   | { readonly kind: 'trim-audit-log'; readonly removed: ChainPosition }
   /** Unless events were removed since the checkpoint was made: its beginning would be wrong. */
   | { readonly kind: 'put-audit-checkpoint'; readonly checkpoint: AuditCheckpoint }
-  /** Replaces name, settings, modifier and time of modification. */
-  | { readonly kind: 'update-tenant'; readonly tenant: StoredTenant }
   /**
    * Deletes the tenant and its keys, so that no caller can authenticate as one of its own and none of its envelopes can be
    * opened. Its rows stay until they are cleared.
@@ -133,21 +133,13 @@ export type Change =
       readonly dueAt: number
     }
   | KeyChange
-  | NoticeChange
-
-/** Changes of notices between the processes that use the store. */
-export type NoticeChange =
-  /** Replaces a notice with the same id. */
-  | { readonly kind: 'put-notice'; readonly notice: StoredNotice }
-  /** Does nothing if there is no notice with this id. */
-  | { readonly kind: 'remove-notice'; readonly id: string }
+  /** Replaces or adds a notice between the processes that use the store; null removes it, if it is there. */
+  | { readonly kind: 'put-notice'; readonly id: string; readonly notice: StoredNotice | null }
 
 /** Changes of keys, and of the envelopes sealed under them. Decisions 0037, 0044. */
 export type KeyChange =
   /** Makes the commit only while this root key is installed: keys wrapped by another must not be stored. */
   | { readonly kind: 'require-root-key'; readonly id: string }
-  /** Adds a version of one of the tenant's keys, if the tenant exists and that version does not. */
-  | { readonly kind: 'insert-tenant-key'; readonly key: WrappedTenantKey }
   /**
    * Replaces the envelopes that are still as they were read with `renewed`; skips the others. The plaintext is the same, or stands in
    * for one that is damaged, so this does not count as a modification.

@@ -197,16 +197,18 @@ export function auditLogContract(name: string, open: Open): void {
       await succeed(store, OTHER, [park('a', auditEvent(7))])
       assert.deepEqual(await timesOf(store, TENANT), [NOW + 1, NOW + 6])
 
-      await succeed(store, TENANT, [{ kind: 'drop-parked-audit-events', transactionId: 'b' }])
-      const commit: Change = { kind: 'append-parked-audit-events', transactionId: 'a' }
+      await succeed(store, TENANT, [
+        { kind: 'end-parked-audit-events', transactionId: 'b', append: false },
+      ])
+      const commit: Change = { kind: 'end-parked-audit-events', transactionId: 'a', append: true }
       await succeed(store, TENANT, [commit, append(auditEvent(8))])
       const expected = [1, 6, 2, 3, 5, 8].map((n) => NOW + n)
       assert.deepEqual(await timesOf(store, TENANT), expected)
 
       await succeed(store, TENANT, [
         commit,
-        { kind: 'append-parked-audit-events', transactionId: 'b' },
-        { kind: 'append-parked-audit-events', transactionId: 'never' },
+        { kind: 'end-parked-audit-events', transactionId: 'b', append: true },
+        { kind: 'end-parked-audit-events', transactionId: 'never', append: true },
       ])
       assert.deepEqual(await timesOf(store, TENANT), expected)
       assert.equal(await store.auditLog.state(OTHER), null)
@@ -225,7 +227,9 @@ export function auditLogContract(name: string, open: Open): void {
       assert.deepEqual(await store.tokens.find(TENANT, [uuid(1)]), [])
       await succeed(store, TENANT, [park('b', auditEvent(1))])
       await succeed(store, OTHER, [park('a', auditEvent(1))])
-      await succeed(store, TENANT, [{ kind: 'append-parked-audit-events', transactionId: 'a' }])
+      await succeed(store, TENANT, [
+        { kind: 'end-parked-audit-events', transactionId: 'a', append: true },
+      ])
       assert.equal((await store.auditLog.state(TENANT))?.last.number, PARKED_MAX)
       await succeed(store, TENANT, [park('a', auditEvent(1))])
     })
@@ -233,7 +237,7 @@ export function auditLogContract(name: string, open: Open): void {
     test('parked events stay parked when the commit that would append them is refused', async (t) => {
       const store = await opened(t, open)
       await succeed(store, TENANT, [insert(token(1)), park('a', auditEvent(1))])
-      const commit: Change = { kind: 'append-parked-audit-events', transactionId: 'a' }
+      const commit: Change = { kind: 'end-parked-audit-events', transactionId: 'a', append: true }
       assert.equal((await store.commit(TENANT, [commit, insert(token(1))]))?.kind, 'token-id-taken')
       assert.deepEqual(await timesOf(store, TENANT), [])
       await succeed(store, TENANT, [commit])

@@ -138,7 +138,7 @@ const CONFLICTING: Record<
   },
   'proxy-changed': { kind: 'update', entity: 'proxy', row: proxy(1, { revision: 7 }) },
   absent: { kind: 'delete', entity: 'application', id: uuid(2) },
-  'keys-changed': { kind: 'insert-tenant-key', key: KEYS[1]! },
+  'keys-changed': { kind: 'insert', entity: 'tenant_key', row: KEYS[1]! },
   'token-changed': { kind: 'delete-token', token: token(1, { revision: 1 }), now: NOW },
   'transactions-open-max': {
     kind: 'open-transaction',

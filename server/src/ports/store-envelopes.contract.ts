@@ -129,10 +129,12 @@ export function envelopeContract(name: string, open: Open): void {
       const store = await opened(t, open)
       await succeed(store, TENANT, everything(1))
       const key = { purpose: 'enc', version: 3, wrapped: bytes(3), createdAt: NOW } as const
-      await succeed(store, TENANT, [{ kind: 'insert-tenant-key', key }])
-      const again = await store.commit(TENANT, [{ kind: 'insert-tenant-key', key }])
+      await succeed(store, TENANT, [{ kind: 'insert', entity: 'tenant_key', row: key }])
+      const again = await store.commit(TENANT, [{ kind: 'insert', entity: 'tenant_key', row: key }])
       assert.deepEqual(again, { kind: 'keys-changed' })
-      const nobody = await store.commit(uuid(2), [{ kind: 'insert-tenant-key', key }])
+      const nobody = await store.commit(uuid(2), [
+        { kind: 'insert', entity: 'tenant_key', row: key },
+      ])
       assert.deepEqual(nobody, { kind: 'keys-changed' })
       assert.deepEqual(await versions(store), ['enc 1', 'enc 2', 'enc 3', 'fp 1'])
       await succeed(store, TENANT, [{ kind: 'destroy-tenant-keys', below: 4 }])

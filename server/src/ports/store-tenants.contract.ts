@@ -49,7 +49,7 @@ export function tenantContract(name: string, open: Open): void {
       const notice = (n: number, at: number, text = `{"n":${n}}`): StoredNotice => {
         return { id: uuid(n), text, at }
       }
-      const put = (it: StoredNotice): Change => ({ kind: 'put-notice', notice: it })
+      const put = (it: StoredNotice): Change => ({ kind: 'put-notice', id: it.id, notice: it })
       await succeed(store, uuid(1), everything(1))
       await succeed(store, uuid(1), [put(notice(2, NOW + 1)), put(notice(3, NOW))])
       assert.deepEqual(await store.tenants.notices(), [notice(3, NOW), notice(2, NOW + 1)])
@@ -57,12 +57,12 @@ export function tenantContract(name: string, open: Open): void {
       await succeed(store, uuid(1), [put(notice(3, NOW + 2, text))])
       const both = [notice(2, NOW + 1), notice(3, NOW + 2, text)]
       assert.deepEqual(await store.tenants.notices(), both)
-      const removed: Change = { kind: 'remove-notice', id: uuid(2) }
+      const removed: Change = { kind: 'put-notice', id: uuid(2), notice: null }
       const refused: Change = { kind: 'require-root-key', id: 'another' }
       const changes = [put(notice(4, NOW)), removed, refused]
       assert.deepEqual(await store.commit(uuid(1), changes), { kind: 'keys-changed' })
       assert.deepEqual(await store.tenants.notices(), both)
-      await succeed(store, uuid(1), [removed, { kind: 'remove-notice', id: uuid(9) }])
+      await succeed(store, uuid(1), [removed, { kind: 'put-notice', id: uuid(9), notice: null }])
       assert.deepEqual(await store.tenants.notices(), [notice(3, NOW + 2, text)])
     })
 
@@ -98,7 +98,7 @@ export function tenantContract(name: string, open: Open): void {
         modifiedAt: NOW + 1,
       }
       const sent = { ...updated, plan: 'standard', createdBy: 'x', createdAt: 1 } as const
-      await succeed(store, uuid(1), [{ kind: 'update-tenant', tenant: sent }])
+      await succeed(store, uuid(1), [{ kind: 'update', entity: 'tenant', row: sent }])
       assert.deepEqual(await store.tenants.find(uuid(1)), updated)
       const holder = await store.applications.findByKeyHash(hash(uuid(1)))
       assert.deepEqual(holder?.tenant, updated)
@@ -109,7 +109,7 @@ export function tenantContract(name: string, open: Open): void {
       await succeed(store, uuid(1), everything(1))
       await succeed(store, uuid(2), everything(2).slice(1))
       const renamed: StoredTenant = { ...tenant(1), name: 'tenant 2' }
-      await succeed(store, uuid(1), [{ kind: 'update-tenant', tenant: renamed }])
+      await succeed(store, uuid(1), [{ kind: 'update', entity: 'tenant', row: renamed }])
       assert.deepEqual(await store.tenants.find(uuid(1)), renamed)
       const named = await store.tenants.named('tenant 2')
       assert.deepEqual(
@@ -131,7 +131,7 @@ export function tenantContract(name: string, open: Open): void {
       await succeed(store, uuid(3), [next])
       await succeed(store, uuid(3), [{ kind: 'delete-tenant', at: NOW }])
       const absent = { ...tenant(3), name: 'tenant 3' }
-      const change: Change = { kind: 'update-tenant', tenant: absent }
+      const change: Change = { kind: 'update', entity: 'tenant', row: absent }
       assert.deepEqual(await store.commit(uuid(3), [change]), { kind: 'absent' })
     })
 

@@ -3,7 +3,7 @@
  * Everything else in a store is derived from it.
  */
 
-import type { EntityName } from './store/entities.ts'
+import { tenantColumnOf, type EntityName } from './store/entities.ts'
 import { columnsOf, keyColumnsOf } from './store/entity-columns.ts'
 
 export type VaultValue = string | number | boolean | Uint8Array | null
@@ -58,20 +58,8 @@ export const VAULT_TABLES = {
     columns: { one: 'number', root_key_id: 'text', root_key_check: 'bytes' },
     key: ['one'],
   },
-  tenants: {
-    columns: { id: 'id', name: 'text', plan: 'text', settings: 'text', ...MADE, ...MODIFIED },
-    key: ['id'],
-  },
-  tenant_keys: {
-    columns: {
-      tenant: 'id',
-      purpose: 'text',
-      version: 'number',
-      wrapped: 'bytes',
-      created_at: 'number',
-    },
-    key: ['tenant', 'purpose', 'version'],
-  },
+  tenants: tableOf('tenant'),
+  tenant_keys: tableOf('tenant_key'),
   deleted_tenants: { columns: { id: 'id', deleted_at: 'number' }, key: ['id'] },
   applications: tableOf('application'),
   application_keys: tableOf('application_key'),
@@ -174,8 +162,9 @@ function tableOf(name: EntityName): VaultTable {
     column,
     kind === 'json' ? 'text' : kind,
   ])
-  const key = ['tenant', ...keyColumnsOf(name).map((it) => it.name)]
-  return { columns: { tenant: 'id', ...Object.fromEntries(columns) }, key }
+  const tenant = tenantColumnOf(name)
+  const key = [tenant, ...keyColumnsOf(name).map((it) => it.name)]
+  return { columns: { [tenant]: 'id', ...Object.fromEntries(columns) }, key }
 }
 
 export type VaultTableName = keyof typeof VAULT_TABLES

@@ -30,7 +30,12 @@ export async function updateTenant(
     modifiedAt: world.clock.now(),
   }
   const answer = ok(renderTenant(tenant))
-  const conflict = await commit(world, context, [{ kind: 'update-tenant', tenant }], answer)
+  const conflict = await commit(
+    world,
+    context,
+    [{ kind: 'update', entity: 'tenant', row: tenant }],
+    answer,
+  )
   if (conflict !== null) throw new ServiceError('key_unknown')
   return answer
 }

@@ -59,7 +59,7 @@ describe('symbolon doctor on keys that are rotated', () => {
     await asService(variables, 0, async ({ world, keyMaker }) => {
       const [id] = await world.store.tenants.ids()
       const key = await keyMaker.next(id!, 2, world.clock.now())
-      await world.store.commit(id!, [{ kind: 'insert-tenant-key', key }])
+      await world.store.commit(id!, [{ kind: 'insert', entity: 'tenant_key', row: key }])
     })
     assertFound(
       await examine({ variables }),

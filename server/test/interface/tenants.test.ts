@@ -126,7 +126,11 @@ describe('PUT /tenants/self', () => {
       t.after(() => vault.close())
       const tenant = (await vault.world.store.tenants.find(vault.tenantId))!
       const older = { fingerprintTokens: true, deduplicateTokens: false } as TenantSettings
-      const change = { kind: 'update-tenant', tenant: { ...tenant, settings: older } } as const
+      const change = {
+        kind: 'update',
+        entity: 'tenant',
+        row: { ...tenant, settings: older },
+      } as const
       assert.equal(await vault.world.store.commit(vault.tenantId, [change]), null)
       const read = await vault.call('GET', '/tenants/self', { key: vault.managementKey })
       assert.deepEqual(read.json()['settings'], {

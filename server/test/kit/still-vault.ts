@@ -147,7 +147,7 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
     if (options.settings === undefined) return made
     const tenant = (await world.store.tenants.find(made.tenantId))!
     const settings = { ...tenant.settings, ...options.settings }
-    const change = { kind: 'update-tenant', tenant: { ...tenant, settings } } as const
+    const change = { kind: 'update', entity: 'tenant', row: { ...tenant, settings } } as const
     if ((await world.store.commit(made.tenantId, [change])) !== null) throw new Error('It is gone')
     return made
   }

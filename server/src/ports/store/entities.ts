@@ -6,7 +6,7 @@
  * does not compile.
  */
 import type { StoredCallbackSecrets, StoredJob } from '../jobs.ts'
-import type { SealContext } from '../keyring.ts'
+import type { SealContext, WrappedTenantKey } from '../keyring.ts'
 import type {
   StoredAnswer,
   StoredApplication,
@@ -14,6 +14,7 @@ import type {
   StoredProxy,
   StoredReactor,
   StoredSession,
+  StoredTenant,
 } from '../stored.ts'
 import type { Entity, RowChange } from './entity.ts'
 
@@ -45,6 +46,42 @@ const DELETE = { event: 'delete', conflict: 'absent' } as const
 const HASH = { name: 'hash', kind: 'bytes', fixed: true } as const
 
 export const ENTITIES = {
+  /** Inserted and deleted by changes of its own, with its keys. */
+  tenant: entity<StoredTenant>()({
+    table: 'tenants',
+    tenantColumn: 'id',
+    goesWithTenant: true,
+    columns: {
+      id,
+      name: { name: 'name', kind: 'text' },
+      plan: { name: 'plan', kind: 'text', fixed: true },
+      settings: { name: 'settings', kind: 'json' },
+      ...CREATED,
+      ...MODIFIED,
+    },
+    key: [],
+    changes: { update: { event: 'update', conflict: 'absent' } },
+    affectsAuthentication: true,
+    inAccessState: false,
+  }),
+
+  /** The operator's: logged, not audited. */
+  tenant_key: entity<WrappedTenantKey>()({
+    table: 'tenant_keys',
+    goesWithTenant: true,
+    columns: {
+      purpose: { name: 'purpose', kind: 'text' },
+      version: { name: 'version', kind: 'number' },
+      wrapped: { name: 'wrapped', kind: 'bytes' },
+      createdAt: { name: 'created_at', kind: 'number' },
+    },
+    key: ['purpose', 'version'],
+    parent: { entity: 'tenant', members: [], owns: false },
+    changes: { insert: { event: null, conflict: 'keys-changed' } },
+    affectsAuthentication: false,
+    inAccessState: false,
+  }),
+
   application: entity<StoredApplication>()({
     table: 'applications',
     columns: {
@@ -274,11 +311,19 @@ export function ruleOf({ kind, entity: name }: EntityChange): RowChange {
   return rule
 }
 
+/** Returns the column that names the tenant of a row. */
+export function tenantColumnOf(name: EntityName): string {
+  return descriptionOf(name).tenantColumn ?? 'tenant'
+}
+
 /** Returns the id of the row that is changed; null if a tenant has one. */
 export function idOf(change: EntityChange): string | null {
   const row = change.kind === 'delete' ? change : change.row
   return 'id' in row ? row.id : null
 }
+
+/** The entities whose rows outlive their tenant until they are cleared. */
+export const CLEARED_NAMES = ENTITY_NAMES.filter((it) => !descriptionOf(it).goesWithTenant)
 
 export const SEALED_NAMES = ENTITY_NAMES.filter(
   (it): it is SealedName => descriptionOf(it).sealedAs !== undefined,

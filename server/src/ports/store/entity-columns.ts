@@ -63,6 +63,7 @@ export function ciphertextsOf(name: EntityName, row: object): Uint8Array[] {
 
 /** A row that must be there for another: its table, and its key columns with the columns of the other that name it. */
 export interface ParentRow {
+  readonly entity: EntityName
   readonly table: string
   readonly key: readonly { readonly name: string; readonly by: MemberColumn }[]
 }
@@ -75,7 +76,7 @@ export function parentOf(name: EntityName): ParentRow | null {
   const key = keyColumnsOf(of).map((it, n) => {
     return { name: it.name, by: columnOf(name, parent.members[n]!) }
   })
-  return { table: ENTITIES[of].table, key }
+  return { entity: of, table: ENTITIES[of].table, key }
 }
 
 /** Returns the entities whose rows are deleted with a row of this one. */

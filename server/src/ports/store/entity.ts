@@ -46,9 +46,13 @@ export interface RowChange {
   readonly conflict: RowConflict | null
 }
 
-/** An entity of a tenant. */
+/** An entity of a tenant, or the tenant itself. */
 export interface Entity<Stored = object, Member = keyof Stored & string> {
   readonly table: string
+  /** The column that names the tenant, unless it is `tenant`. */
+  readonly tenantColumn?: string
+  /** Set if its rows are deleted in the commit that deletes the tenant; those of others are cleared later. */
+  readonly goesWithTenant?: true
   readonly columns: EntityColumns<Stored>
   /** The members whose columns identify a row of the tenant; none if a tenant has one row. */
   readonly key: readonly Member[]

@@ -61,11 +61,9 @@ export class MemoryAuditLog {
         return null
       case 'park-audit-events':
         return this.park(tenantId, change.transactionId, change.events)
-      case 'append-parked-audit-events':
-        this.appendParked(tenantId, change.transactionId)
-        return null
-      case 'drop-parked-audit-events':
-        this.dropParked(tenantId, change.transactionId)
+      case 'end-parked-audit-events':
+        if (change.append) this.appendParked(tenantId, change.transactionId)
+        else this.dropParked(tenantId, change.transactionId)
         return null
       case 'trim-audit-log':
         this.trim(tenantId, change.removed)

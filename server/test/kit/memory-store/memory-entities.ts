@@ -1,4 +1,5 @@
 import {
+  CLEARED_NAMES,
   descriptionOf,
   ENTITIES,
   ENTITY_NAMES,
@@ -18,6 +19,12 @@ import {
 import type { Conflict } from '../../../src/ports/change.ts'
 import type { MemoryEnvelope } from './memory-envelopes.ts'
 import { MemoryTable } from './memory-table.ts'
+
+/** Conflicts of an insertion whose row is there already. */
+const UNIQUE_CONFLICTS: ReadonlySet<string | null> = new Set([
+  'callback-secrets-changed',
+  'keys-changed',
+])
 
 type MemoryRow = Readonly<Record<string, unknown>>
 
@@ -78,7 +85,8 @@ export class MemoryEntities {
     if (parent !== undefined) {
       const parents = this.#tables.get(parent.entity as EntityName)!
       if (parents.find(tenantId, parentKeyOf(entity, row)) === null) return { kind: conflict! }
-    } else if (before !== null && conflict !== null) return { kind: conflict }
+    }
+    if (before !== null && UNIQUE_CONFLICTS.has(conflict)) return { kind: conflict! }
     const hash = row['hash'] as Uint8Array | undefined
     if (before !== null || (hash !== undefined && this.hashed(entity, hash) !== null)) {
       throw new Error(`Cannot insert: the id or hash of this ${entity} is taken`)
@@ -140,8 +148,17 @@ export class MemoryEntities {
     })
   }
 
+  /** Deletes the rows that are deleted with their tenant. */
+  forgetTenant(tenantId: string): void {
+    for (const [name, table] of this.#tables) {
+      if (descriptionOf(name).goesWithTenant !== true) continue
+      for (const key of table.keys(tenantId)) table.delete(tenantId, key)
+    }
+  }
+
+  /** Returns the tables whose rows are cleared after their tenant was deleted. */
   belongings(): MemoryTable<unknown>[] {
-    return [...this.#tables.values()]
+    return CLEARED_NAMES.map((it) => this.#tables.get(it)!)
   }
 }
 

@@ -1,9 +1,10 @@
 import type { WrappedTenantKey } from '../../../src/ports/keyring.ts'
-import type { Change, Conflict, KeyChange, NoticeChange } from '../../../src/ports/change.ts'
+import type { Change, ChangeOf, Conflict, KeyChange } from '../../../src/ports/change.ts'
 import type { RootKeyCheck, StoredNotice } from '../../../src/ports/stored.ts'
+import type { MemoryEntities } from './memory-entities.ts'
 import { MemoryTable, compare, copyOf } from './memory-table.ts'
 
-type OwnChange = Exclude<KeyChange, { readonly kind: 'renew-envelopes' }> | NoticeChange
+type OwnChange = Exclude<KeyChange, { readonly kind: 'renew-envelopes' }> | ChangeOf<'put-notice'>
 
 /** Whether MemoryKeys handles the change. */
 export function isOfKeys(change: Change): change is OwnChange {
@@ -12,25 +13,23 @@ export function isOfKeys(change: Change): change is OwnChange {
 
 const OF_KEYS: ReadonlySet<Change['kind']> = new Set<OwnChange['kind']>([
   'require-root-key',
-  'insert-tenant-key',
   'retire-data-keys',
   'destroy-tenant-keys',
   'replace-root-key',
   'put-notice',
-  'remove-notice',
 ])
 
 /** Part of the memory store: wrapped keys of every tenant, the root key that wraps them, and notices. */
 export class MemoryKeys {
   readonly #undo: (() => void)[]
-  readonly #tenants: MemoryTable<readonly WrappedTenantKey[]>
+  readonly #keys: MemoryTable<WrappedTenantKey>
   readonly #notices: MemoryTable<StoredNotice>
   rootKey: RootKeyCheck | null = null
 
   /** `undo` collects how to revert each change. */
-  constructor(undo: (() => void)[]) {
+  constructor(undo: (() => void)[], entities: MemoryEntities) {
     this.#undo = undo
-    this.#tenants = new MemoryTable(undo)
+    this.#keys = entities.table('tenant_key')
     this.#notices = new MemoryTable(undo)
   }
 
@@ -38,16 +37,9 @@ export class MemoryKeys {
     return copyOf(this.#notices.all('')).sort((a, b) => a.at - b.at || compare(a.id, b.id))
   }
 
-  of(tenantId: string): readonly WrappedTenantKey[] {
-    return this.#tenants.find(tenantId, tenantId) ?? []
-  }
-
-  put(tenantId: string, keys: readonly WrappedTenantKey[]): void {
-    this.#tenants.put(tenantId, tenantId, keys)
-  }
-
-  delete(tenantId: string): void {
-    this.#tenants.delete(tenantId, tenantId)
+  of(tenantId: string): WrappedTenantKey[] {
+    const keys = this.#keys.all(tenantId)
+    return keys.sort((a, b) => compare(a.purpose, b.purpose) || a.version - b.version)
   }
 
   install(rootKey: RootKeyCheck): Conflict | null {
@@ -57,24 +49,20 @@ export class MemoryKeys {
   }
 
   apply(tenantId: string, change: OwnChange): Conflict | null {
-    const keys = this.#tenants.find(tenantId, tenantId)
     switch (change.kind) {
       case 'require-root-key':
         return this.rootKey?.id === change.id ? null : { kind: 'keys-changed' }
-
-      case 'insert-tenant-key':
-        if (keys === null || indexOf(keys, change.key) >= 0) return { kind: 'keys-changed' }
-        this.put(tenantId, [...keys, change.key])
-        return null
 
       case 'retire-data-keys':
         // MemoryStore records it when the commit arrives.
         return null
 
       case 'destroy-tenant-keys':
-        if (keys?.some((it) => it.purpose === 'enc' && it.version === change.below) === true) {
-          const left = keys.filter((it) => it.purpose !== 'enc' || it.version >= change.below)
-          this.put(tenantId, left)
+        if (this.#keys.find(tenantId, `enc ${change.below}`) === null) return null
+        for (const { purpose, version } of this.of(tenantId)) {
+          if (purpose === 'enc' && version < change.below) {
+            this.#keys.delete(tenantId, `enc ${version}`)
+          }
         }
         return null
 
@@ -82,11 +70,8 @@ export class MemoryKeys {
         return this.#replaceRootKey(change)
 
       case 'put-notice':
-        this.#notices.put('', change.notice.id, change.notice)
-        return null
-
-      case 'remove-notice':
-        this.#notices.delete('', change.id)
+        if (change.notice === null) this.#notices.delete('', change.id)
+        else this.#notices.put('', change.id, change.notice)
         return null
 
       default:
@@ -101,15 +86,13 @@ export class MemoryKeys {
     rootKey,
     keys,
   }: Extract<KeyChange, { kind: 'replace-root-key' }>): Conflict | null {
-    const all = [...this.#tenants.everywhere()].flatMap(([, it]) => it)
+    const all = [...this.#keys.everywhere()]
     if (this.rootKey?.id !== before || all.length !== keys.length) return { kind: 'keys-changed' }
     for (const { tenantId, before: was, key } of keys) {
-      const versions = this.of(tenantId)
-      const at = indexOf(versions, key)
-      if (at < 0 || Buffer.compare(versions[at]!.wrapped, was) !== 0) {
-        return { kind: 'keys-changed' }
-      }
-      this.put(tenantId, versions.with(at, key))
+      const at = `${key.purpose} ${key.version}`
+      const own = this.#keys.find(tenantId, at)
+      if (own === null || Buffer.compare(own.wrapped, was) !== 0) return { kind: 'keys-changed' }
+      this.#keys.put(tenantId, at, key)
     }
     this.#turnTo(rootKey)
     return null
@@ -120,11 +103,4 @@ export class MemoryKeys {
     this.rootKey = rootKey
     this.#undo.push(() => (this.rootKey = before))
   }
-}
-
-function indexOf(
-  keys: readonly WrappedTenantKey[],
-  { purpose, version }: WrappedTenantKey,
-): number {
-  return keys.findIndex((it) => it.purpose === purpose && it.version === version)
 }

@@ -39,9 +39,8 @@ import { MemoryTable, copyOf } from './memory-table.ts'
  */
 export class MemoryStore implements Store {
   readonly #undo: (() => void)[] = []
-  readonly #tenants = new MemoryTable<StoredTenant>(this.#undo)
-  readonly #keys = new MemoryKeys(this.#undo)
   readonly #entities = new MemoryEntities(this.#undo)
+  readonly #keys = new MemoryKeys(this.#undo, this.#entities)
   readonly #tokens = new MemoryTokens(this.#undo)
   readonly #deletedTenants = new MemoryTable<number>(this.#undo)
   readonly #auditLog = new MemoryAuditLog(this.#undo)
@@ -49,12 +48,12 @@ export class MemoryStore implements Store {
   #closed = false
 
   readonly tenants: TenantReader = {
-    find: async (tenantId) => copyOf(this.#tenants.find(tenantId, tenantId)),
+    find: async (tenantId) => copyOf(this.#tenantOf(tenantId)),
     named: async (name) => copyOf(this.#tenantsNamed(name)),
-    ids: async () => [...this.#tenants.everywhere()].map(([tenantId]) => tenantId),
-    count: async () => [...this.#tenants.everywhere()].length,
+    ids: async () => this.#tenantsThere().map((it) => it.id),
+    count: async () => this.#tenantsThere().length,
     rootKeyCheck: async () => copyOf(this.#keys.rootKey),
-    keys: async (tenantId) => copyOf([...this.#keys.of(tenantId)]),
+    keys: async (tenantId) => copyOf(this.#keys.of(tenantId)),
     envelopes: async (tenantId, stretch) => copyOf(envelopesIn(this.#sealed(tenantId), stretch)),
     notices: async () => this.#keys.notices(),
     deleted: async () =>
@@ -136,10 +135,12 @@ export class MemoryStore implements Store {
 
       case 'insert-tenant': {
         const { tenant, keys } = change
-        const known = this.#tenants.find(tenant.id, tenant.id) !== null
+        const known = this.#tenantOf(tenant.id) !== null
         if (known || this.#tenantsNamed(tenant.name).length > 0) return { kind: 'tenant-taken' }
-        this.#tenants.put(tenant.id, tenant.id, tenant)
-        this.#keys.put(tenant.id, keys)
+        this.#entities.table('tenant').put(tenant.id, '', tenant)
+        for (const row of keys) {
+          this.#entities.apply(tenant.id, { kind: 'insert', entity: 'tenant_key', row })
+        }
         return null
       }
 
@@ -195,26 +196,14 @@ export class MemoryStore implements Store {
 
       case 'append-audit-events':
       case 'park-audit-events':
-      case 'append-parked-audit-events':
-      case 'drop-parked-audit-events':
+      case 'end-parked-audit-events':
       case 'trim-audit-log':
       case 'put-audit-checkpoint':
         return this.#auditLog.apply(tenantId, change)
 
-      case 'update-tenant': {
-        const { tenant } = change
-        const before = this.#tenants.find(tenantId, tenantId)
-        if (before === null) return { kind: 'absent' }
-        const { name, settings, modifiedBy, modifiedAt } = tenant
-        const after = { ...before, name, settings, modifiedBy, modifiedAt }
-        this.#tenants.put(tenantId, tenantId, after)
-        return null
-      }
-
       case 'delete-tenant':
-        if (this.#tenants.find(tenantId, tenantId) === null) return { kind: 'absent' }
-        this.#tenants.delete(tenantId, tenantId)
-        this.#keys.delete(tenantId)
+        if (this.#tenantOf(tenantId) === null) return { kind: 'absent' }
+        this.#entities.forgetTenant(tenantId)
         this.#deletedTenants.put(tenantId, tenantId, change.at)
         return null
 
@@ -275,11 +264,15 @@ export class MemoryStore implements Store {
   }
 
   #tenantOf(id: string): StoredTenant | null {
-    return this.#tenants.find(id, id)
+    return this.#entities.table('tenant').find(id, '')
   }
 
   #tenantsNamed(name: string): StoredTenant[] {
-    return [...this.#tenants.everywhere()].flatMap(([, it]) => (it.name === name ? [it] : []))
+    return this.#tenantsThere().filter((it) => it.name === name)
+  }
+
+  #tenantsThere(): StoredTenant[] {
+    return [...this.#entities.table('tenant').everywhere()].map(([, it]) => it)
   }
 
   #undoAll(): void {

@@ -5,6 +5,7 @@
 import {
   descriptionOf,
   ENTITY_NAMES,
+  tenantColumnOf,
   type EntityChange,
   type EntityName,
 } from '../../../ports/store/entities.ts'
@@ -69,6 +70,12 @@ export function valuesOf(change: EntityChange, columns: readonly MemberColumn[])
   return columns.map((it) => memberOf(row, it))
 }
 
+/** Conflicts that an insertion meets if its row is there already. Any other such row is a fault. */
+const UNIQUE_CONFLICTS: ReadonlySet<RowConflict | null> = new Set([
+  'callback-secrets-changed',
+  'keys-changed',
+])
+
 /** A row that belongs to another is inserted only while that is there. */
 function insertSql(dialect: Dialect, name: EntityName): EntitySql {
   const { table, changes } = descriptionOf(name)
@@ -78,13 +85,13 @@ function insertSql(dialect: Dialect, name: EntityName): EntitySql {
   const names = ['tenant', ...columns.map((it) => it.name)].join(', ')
   const row = [dialect.parameter(1, 'id'), ...values].join(', ')
   const parent = parentOf(name)
+  const unless = UNIQUE_CONFLICTS.has(conflict) ? ' ON CONFLICT DO NOTHING' : ''
   if (parent === null) {
-    const unless = conflict === null ? '' : ' ON CONFLICT DO NOTHING'
     return { sql: `INSERT INTO ${table} (${names}) VALUES (${row})${unless}`, columns, conflict }
   }
   const key = parent.key.map((it) => `${it.name} = ${values[columns.indexOf(it.by)]}`)
   const sql = `INSERT INTO ${table} (${names}) SELECT ${row}
-  WHERE EXISTS (SELECT 1 FROM ${parent.table} WHERE ${ofTenant(dialect, key)})`
+  WHERE EXISTS (SELECT 1 FROM ${parent.table} WHERE ${ofTenant(dialect, parent.entity, key)})${unless}`
   return { sql, columns, conflict }
 }
 
@@ -98,14 +105,14 @@ function updateSql(dialect: Dialect, name: EntityName): EntitySql {
   const revision = columns.findIndex((it) => it.member === 'revision')
   if (revision >= 0) where.push(`${equations[revision]} - 1`)
   const sql = `UPDATE ${table} SET ${equations.slice(key.length).join(', ')}
-  WHERE ${ofTenant(dialect, where)}`
+  WHERE ${ofTenant(dialect, name, where)}`
   return { sql, columns, conflict: changes.update!.conflict }
 }
 
 function deleteSql(dialect: Dialect, name: EntityName): EntitySql {
   const { table, changes } = descriptionOf(name)
   const columns = deletionColumnsOf(name)
-  const where = ofTenant(dialect, equationsOf(dialect, columns))
+  const where = ofTenant(dialect, name, equationsOf(dialect, columns))
   return { sql: `DELETE FROM ${table} WHERE ${where}`, columns, conflict: changes.delete!.conflict }
 }
 
@@ -115,7 +122,11 @@ function ownedSql(dialect: Dialect, owner: EntityName, name: EntityName): Entity
     ({ by }, n) => `${by.name} = ${dialect.parameter(n + 2, by.kind)}`,
   )
   const { table } = descriptionOf(name)
-  return { sql: `DELETE FROM ${table} WHERE ${ofTenant(dialect, where)}`, columns, conflict: null }
+  return {
+    sql: `DELETE FROM ${table} WHERE ${ofTenant(dialect, name, where)}`,
+    columns,
+    conflict: null,
+  }
 }
 
 /** Deletes a few rows for every new one, by its time of creation: they never pile up, and no commit pays for many. */
@@ -126,7 +137,7 @@ function expireSql(dialect: Dialect, name: EntityName, expires: string): EntityS
   const past = `${at} <= ${dialect.parameter(2, 'number')}`
   const { table } = descriptionOf(name)
   const sql = `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table}
-  WHERE ${own ? ofTenant(dialect, [past]) : past} ORDER BY ${at} LIMIT ${rows})`
+  WHERE ${own ? ofTenant(dialect, name, [past]) : past} ORDER BY ${at} LIMIT ${rows})`
   return { sql, columns: [columnOf(name, 'createdAt')], conflict: null }
 }
 
@@ -135,6 +146,6 @@ function equationsOf({ parameter }: Dialect, columns: readonly MemberColumn[]): 
   return columns.map((it, n) => `${it.name} = ${parameter(n + 2, it.kind)}`)
 }
 
-function ofTenant({ parameter }: Dialect, conditions: readonly string[]): string {
-  return [`tenant = ${parameter(1, 'id')}`, ...conditions].join(' AND ')
+function ofTenant({ parameter }: Dialect, name: EntityName, conditions: readonly string[]): string {
+  return [`${tenantColumnOf(name)} = ${parameter(1, 'id')}`, ...conditions].join(' AND ')
 }

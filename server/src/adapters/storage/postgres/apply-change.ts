@@ -6,15 +6,14 @@ import { putAccessState } from './access-state-changes.ts'
 import { claimJob } from './job-changes.ts'
 import { changeKeys } from './key-changes.ts'
 import {
-  appendParked,
-  dropParked,
+  endParked,
   parkAuditEvents,
   putAuditCheckpoint,
   trimAuditLog,
 } from './audit-log-changes.ts'
 import { pendingOf } from './audit-writer.ts'
 import { authorizeSession } from './session-changes.ts'
-import { deleteTenant, insertTenant, install, updateTenant } from './tenant-changes.ts'
+import { deleteTenant, holdRootKey, insertTenant, install, putNotice } from './tenant-changes.ts'
 import { packText } from './text.ts'
 import { deleteToken, updateToken } from './token-changes.ts'
 import { insertInOrder } from './token-inserts.ts'
@@ -28,25 +27,13 @@ export async function applyChange(unitOfWork: UnitOfWork, change: Change): Chang
       return await install(unitOfWork, change.rootKey)
     case 'insert-tenant':
       return await insertTenant(unitOfWork, change)
-    case 'update-tenant':
-      return await updateTenant(unitOfWork, change.tenant)
     case 'delete-tenant':
       return await deleteTenant(unitOfWork, change.at)
     case 'clear-tenant':
       return await clearTenant(unitOfWork, change)
 
-    case 'put-notice': {
-      const { id, text, at } = change.notice
-      await session.run(
-        `INSERT INTO notices (id, notice, created_at) VALUES ($1, $2, $3)
-         ON CONFLICT (id) DO UPDATE SET notice = excluded.notice, created_at = excluded.created_at`,
-        [id, text, at],
-      )
-      return null
-    }
-    case 'remove-notice':
-      await session.run('DELETE FROM notices WHERE id = $1', [change.id])
-      return null
+    case 'put-notice':
+      return await putNotice(unitOfWork, change)
 
     case 'put-access-state':
       return await putAccessState(unitOfWork, change)
@@ -66,6 +53,7 @@ export async function applyChange(unitOfWork: UnitOfWork, change: Change): Chang
     case 'insert':
     case 'update':
     case 'delete':
+      if (change.entity === 'tenant_key') await holdRootKey(session)
       return await changeEntity(unitOfWork, change)
 
     case 'insert-tokens':
@@ -86,7 +74,6 @@ export async function applyChange(unitOfWork: UnitOfWork, change: Change): Chang
       return await claimJob(unitOfWork, change)
 
     case 'require-root-key':
-    case 'insert-tenant-key':
     case 'renew-envelopes':
     case 'retire-data-keys':
     case 'destroy-tenant-keys':
@@ -110,10 +97,8 @@ export async function applyChange(unitOfWork: UnitOfWork, change: Change): Chang
       return null
     case 'park-audit-events':
       return await parkAuditEvents(unitOfWork, change)
-    case 'append-parked-audit-events':
-      return await appendParked(unitOfWork, change.transactionId)
-    case 'drop-parked-audit-events':
-      return await dropParked(unitOfWork, change.transactionId)
+    case 'end-parked-audit-events':
+      return await endParked(unitOfWork, change)
     case 'trim-audit-log':
       return await trimAuditLog(unitOfWork, change.removed)
     case 'put-audit-checkpoint':

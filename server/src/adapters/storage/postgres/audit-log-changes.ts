@@ -2,7 +2,7 @@
 import { PARKED_MAX } from '../../../base/limits.ts'
 import { packCheckpoint, packedBeginning } from '../../../ports/packed-checkpoint.ts'
 import type { ChainPosition, AuditCheckpoint } from '../../../ports/audit-log.ts'
-import type { Change } from '../../../ports/change.ts'
+import type { Change, ChangeOf } from '../../../ports/change.ts'
 import { columnsOf, insertRows } from './bulk.ts'
 import { pendingOf } from './audit-writer.ts'
 import { packText } from './text.ts'
@@ -36,30 +36,20 @@ export async function parkAuditEvents(
   return null
 }
 
-export async function appendParked(
+export async function endParked(
   { session, tenantId, events }: UnitOfWork,
-  transactionId: string,
+  { transactionId, append }: ChangeOf<'end-parked-audit-events'>,
 ): ChangeStep {
   const rows = await session.ask(
     `DELETE FROM record_parked WHERE tenant = $1 AND transaction_id = $2
      RETURNING position, events, entry`,
     [tenantId, packText(transactionId)],
   )
+  if (!append) return null
   rows.sort((a, b) => Number(a.position) - Number(b.position))
   for (const { events: items, entry } of rows) {
     events.push({ items: Number(items), entry: entry as Uint8Array })
   }
-  return null
-}
-
-export async function dropParked(
-  { session, tenantId }: UnitOfWork,
-  transactionId: string,
-): ChangeStep {
-  await session.run('DELETE FROM record_parked WHERE tenant = $1 AND transaction_id = $2', [
-    tenantId,
-    packText(transactionId),
-  ])
   return null
 }
 

@@ -1,5 +1,5 @@
 /** Removes the rows of a deleted tenant in small steps. */
-import { ENTITIES, ENTITY_NAMES } from '../../../ports/store/entities.ts'
+import { ENTITIES, CLEARED_NAMES } from '../../../ports/store/entities.ts'
 import { keyColumnsOf } from '../../../ports/store/entity-columns.ts'
 import type { ChangeStep, UnitOfWork } from './unit-of-work.ts'
 
@@ -17,7 +17,7 @@ export const CLEARED: Readonly<Record<string, string>> = {
 }
 
 function clearedEntities(): Record<string, string> {
-  const tables = ENTITY_NAMES.map((name): [string, string] => {
+  const tables = CLEARED_NAMES.map((name): [string, string] => {
     const key = keyColumnsOf(name).map((it) => it.name)
     return [ENTITIES[name].table, key.length === 0 ? 'tenant' : key.join(', ')]
   })

@@ -1,7 +1,7 @@
 /** Writes tenant keys, renewed envelopes, and the root key that wraps the tenant keys. */
 import type { KeyChange } from '../../../ports/change.ts'
 import { renewEnvelopes } from './envelope-columns.ts'
-import { holdRootKey, takeRootKey } from './tenant-changes.ts'
+import { takeRootKey } from './tenant-changes.ts'
 import type { ChangeStep, UnitOfWork } from './unit-of-work.ts'
 
 const CHANGED = { kind: 'keys-changed' } as const
@@ -12,18 +12,6 @@ export async function changeKeys(unitOfWork: UnitOfWork, change: KeyChange): Cha
     case 'require-root-key':
       // Not shared: a tenant that is inserted next takes it, and two that shared it would wait for each other.
       return (await takeRootKey(session)) === change.id ? null : CHANGED
-
-    case 'insert-tenant-key': {
-      const { purpose, version, wrapped, createdAt } = change.key
-      await holdRootKey(session)
-      const made = await session.run(
-        `INSERT INTO tenant_keys (tenant, purpose, version, wrapped, created_at)
-         SELECT id, $2::text, $3::integer, $4::bytea, $5::bigint FROM tenants WHERE id = $1
-         ON CONFLICT DO NOTHING`,
-        [tenantId, purpose, version, wrapped, createdAt],
-      )
-      return made === 0 ? CHANGED : null
-    }
 
     case 'renew-envelopes':
       await renewEnvelopes(session, tenantId, change.envelopes)

@@ -13,7 +13,7 @@ import { isCleared } from './clearing.ts'
 import { envelopeReader } from './envelope-reader.ts'
 import { positionOf } from './audit-writer.ts'
 import { storedOf } from './entity-rows.ts'
-import { tenantKeyOf, tenantOf, transactionOf, type PostgresRow } from './rows.ts'
+import { tenantOf, transactionOf, type PostgresRow } from './rows.ts'
 import type { AskPostgres } from './session.ts'
 import { packText } from './text.ts'
 
@@ -43,7 +43,7 @@ export function tenantReader(ask: AskPostgres): TenantReader {
         'SELECT * FROM tenant_keys WHERE tenant = $1 ORDER BY purpose, version',
         [tenantId],
       )
-      return rows.map(tenantKeyOf)
+      return rows.map((it) => storedOf('tenant_key', it))
     },
 
     envelopes: envelopeReader(ask),

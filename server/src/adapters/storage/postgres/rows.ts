@@ -1,26 +1,16 @@
 /** Converts database rows into the stored types. */
-import { DEFAULT_TENANT_SETTINGS, type TenantSettings } from '../../../base/access.ts'
+import { DEFAULT_TENANT_SETTINGS } from '../../../base/access.ts'
 import { unpackContainers, unpackIndexes } from '../../../ports/packed-token.ts'
-import type { WrappedTenantKey } from '../../../ports/keyring.ts'
+import { storedOf } from './entity-rows.ts'
 import type { FoundToken, StoredTenant, StoredTransaction } from '../../../ports/stored.ts'
 import { unpackText } from './text.ts'
 
 export type PostgresRow = Record<string, string | number | boolean | Uint8Array | null>
 
+/** Settings that are younger than the row have their defaults. */
 export function tenantOf(row: PostgresRow): StoredTenant {
-  const { id, plan, settings } = row
-  return {
-    id,
-    name: text(row.name),
-    plan,
-    settings: { ...DEFAULT_TENANT_SETTINGS, ...(parse(settings) as Partial<TenantSettings>) },
-    ...madeOf(row),
-  } as StoredTenant
-}
-
-export function tenantKeyOf(row: PostgresRow): WrappedTenantKey {
-  const { purpose, version, wrapped, created_at: createdAt } = row
-  return { purpose, version, wrapped, createdAt } as WrappedTenantKey
+  const tenant = storedOf('tenant', row)
+  return { ...tenant, settings: { ...DEFAULT_TENANT_SETTINGS, ...tenant.settings } }
 }
 
 /** Returns the id of a token. */

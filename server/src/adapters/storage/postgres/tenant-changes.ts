@@ -1,5 +1,6 @@
-import type { Change } from '../../../ports/change.ts'
-import type { RootKeyCheck, StoredTenant } from '../../../ports/stored.ts'
+import type { ChangeOf } from '../../../ports/change.ts'
+import type { RootKeyCheck } from '../../../ports/stored.ts'
+import { changeEntity } from './entity-changes.ts'
 import type { Session } from './session.ts'
 import { packOptional, packText } from './text.ts'
 import type { ChangeStep, UnitOfWork } from './unit-of-work.ts'
@@ -17,9 +18,10 @@ export async function install({ session }: UnitOfWork, { id, check }: RootKeyChe
 }
 
 export async function insertTenant(
-  { session }: UnitOfWork,
-  { tenant: it, keys }: Extract<Change, { kind: 'insert-tenant' }>,
+  unitOfWork: UnitOfWork,
+  { tenant: it, keys }: ChangeOf<'insert-tenant'>,
 ): ChangeStep {
+  const { session } = unitOfWork
   await takeRootKey(session)
   const made = await session.run(
     `INSERT INTO tenants
@@ -38,12 +40,10 @@ export async function insertTenant(
     ],
   )
   if (made === 0) return TAKEN
-  for (const { purpose, version, wrapped, createdAt } of keys) {
-    await session.run(
-      `INSERT INTO tenant_keys (tenant, purpose, version, wrapped, created_at)
-       VALUES ($1, $2, $3, $4, $5)`,
-      [it.id, purpose, version, wrapped, createdAt],
-    )
+  for (const row of keys) {
+    const key = { kind: 'insert', entity: 'tenant_key', row } as const
+    const conflict = await changeEntity({ ...unitOfWork, tenantId: it.id }, key)
+    if (conflict !== null) return conflict
   }
   return null
 }
@@ -66,18 +66,19 @@ export async function takeRootKey(session: Session): Promise<string | null> {
   return row === undefined ? null : String(row.root_key_id)
 }
 
-export async function updateTenant({ session }: UnitOfWork, it: StoredTenant): ChangeStep {
-  const changed = await session.run(
-    `UPDATE tenants SET name = $2, settings = $3, modified_by = $4, modified_at = $5 WHERE id = $1`,
-    [
-      it.id,
-      packText(it.name),
-      JSON.stringify(it.settings),
-      packOptional(it.modifiedBy),
-      it.modifiedAt,
-    ],
-  )
-  return changed === 0 ? ABSENT : null
+export async function putNotice(
+  { session }: UnitOfWork,
+  { id, notice }: ChangeOf<'put-notice'>,
+): ChangeStep {
+  if (notice === null) await session.run('DELETE FROM notices WHERE id = $1', [id])
+  else {
+    await session.run(
+      `INSERT INTO notices (id, notice, created_at) VALUES ($1, $2, $3)
+       ON CONFLICT (id) DO UPDATE SET notice = excluded.notice, created_at = excluded.created_at`,
+      [id, notice.text, notice.at],
+    )
+  }
+  return null
 }
 
 export async function deleteTenant({ session, tenantId }: UnitOfWork, at: number): ChangeStep {

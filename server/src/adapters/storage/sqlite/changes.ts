@@ -4,6 +4,7 @@ import { packAccess } from '../../../ports/access-state.ts'
 import { packCheckpoint } from '../../../ports/packed-checkpoint.ts'
 import { writeAuditEvent, itemCountOf } from '../../../ports/audit-log.ts'
 import type { Change } from '../../../ports/change.ts'
+import type { EntityChange } from '../../../ports/store/entities.ts'
 import type { StoredToken } from '../../../ports/stored.ts'
 import type { BatchPacker, SqliteValue } from './batch.ts'
 import { CLEARED } from './clearing-statements.ts'
@@ -62,8 +63,8 @@ export function packChange(
         tenant.modifiedBy,
         tenant.modifiedAt,
       ])
-      for (const { purpose, version, wrapped, createdAt } of keys) {
-        packer.step(STATEMENT.insertTenantKey, [tenant.id, purpose, version, wrapped, createdAt])
+      for (const row of keys) {
+        packEntityChange(packer, tenant.id, { kind: 'insert', entity: 'tenant_key', row })
       }
       packer.step(STATEMENT.beginAuditLog, [tenant.id])
       return
@@ -82,9 +83,7 @@ export function packChange(
     case 'insert':
     case 'update':
     case 'delete':
-      for (const [name, values] of entitySteps(tenantId, change)) {
-        packer.step(STATEMENT[name], values)
-      }
+      packEntityChange(packer, tenantId, change)
       return
 
     case 'claim-job': {
@@ -147,14 +146,12 @@ export function packChange(
       return
     }
 
-    case 'append-parked-audit-events':
-      packer.step(STATEMENT.takeParkedAuditEvents, [tenantId, change.transactionId])
-      packer.step(STATEMENT.dropParkedAuditEvents, [tenantId, change.transactionId])
+    case 'end-parked-audit-events': {
+      const values = [tenantId, change.transactionId]
+      if (change.append) packer.step(STATEMENT.takeParkedAuditEvents, values)
+      packer.step(STATEMENT.dropParkedAuditEvents, values)
       return
-
-    case 'drop-parked-audit-events':
-      packer.step(STATEMENT.dropParkedAuditEvents, [tenantId, change.transactionId])
-      return
+    }
 
     case 'trim-audit-log': {
       const { number, listed, hash } = change.removed
@@ -175,13 +172,6 @@ export function packChange(
       return
     }
 
-    case 'update-tenant': {
-      const { id, name, settings, modifiedBy, modifiedAt } = change.tenant
-      const values = [id, name, JSON.stringify(settings), modifiedBy, modifiedAt]
-      packer.step(STATEMENT.updateTenant, values)
-      return
-    }
-
     case 'delete-tenant':
       packer.step(STATEMENT.deleteTenantKeys, [tenantId])
       packer.step(STATEMENT.deleteTenant, [tenantId])
@@ -194,7 +184,6 @@ export function packChange(
       return
 
     case 'require-root-key':
-    case 'insert-tenant-key':
     case 'renew-envelopes':
     case 'retire-data-keys':
     case 'destroy-tenant-keys':
@@ -203,14 +192,11 @@ export function packChange(
       return
 
     case 'put-notice': {
-      const { id, text, at } = change.notice
-      packer.step(STATEMENT.putNotice, [id, text, at])
+      const { id, notice } = change
+      if (notice === null) packer.step(STATEMENT.removeNotice, [id])
+      else packer.step(STATEMENT.putNotice, [id, notice.text, notice.at])
       return
     }
-
-    case 'remove-notice':
-      packer.step(STATEMENT.removeNotice, [change.id])
-      return
 
     case 'authorize-session': {
       const { permissions, rules, applicationId, keyId } = change.authorization
@@ -292,4 +278,8 @@ export function packRemoval(packer: BatchPacker, tenantId: string, token: Stored
 
 export function isNamedByUuid({ id, internalId }: StoredToken): boolean {
   return id !== internalId && isUuid(id)
+}
+
+function packEntityChange(packer: BatchPacker, tenantId: string, change: EntityChange): void {
+  for (const [name, values] of entitySteps(tenantId, change)) packer.step(STATEMENT[name], values)
 }

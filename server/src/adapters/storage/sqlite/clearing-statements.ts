@@ -1,5 +1,5 @@
 /** Statements that remove the rows of a deleted tenant, in chunks. */
-import { ENTITIES, ENTITY_NAMES, type EntityTable } from '../../../ports/store/entities.ts'
+import { ENTITIES, CLEARED_NAMES, type EntityTable } from '../../../ports/store/entities.ts'
 import { encryptedColumnsOf, keyColumnsOf } from '../../../ports/store/entity-columns.ts'
 import { SWEEP_ROWS_MAX, bytesOf, few } from './long-rows.ts'
 import type { Statement } from './statements.ts'
@@ -34,7 +34,7 @@ interface Cleared<Table = string> {
 
 /** Rows that belong to others go first: few of them are deleted at a time. */
 function clearedEntities(): Cleared<EntityTable>[] {
-  return ENTITY_NAMES.toReversed().map((name) => {
+  return CLEARED_NAMES.toReversed().map((name) => {
     const { table } = ENTITIES[name]
     const key = keyColumnsOf(name).map((it) => it.name)
     const long = encryptedColumnsOf(name).map((it) => it.name)

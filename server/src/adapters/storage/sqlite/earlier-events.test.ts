@@ -55,7 +55,9 @@ test('those who commit together share a row, which is not long', async (t) => {
     events: numbers(PARKED_MAX).map((n) => auditEvent(n)),
   }
   await store.commit(TENANT, [parked])
-  await store.commit(TENANT, [{ kind: 'append-parked-audit-events', transactionId: 'a' }])
+  await store.commit(TENANT, [
+    { kind: 'end-parked-audit-events', transactionId: 'a', append: true },
+  ])
   await store.close()
   const db = new DatabaseSync(join(folder, 'symbolon.db'))
   const rows = db.prepare('SELECT number, length(earlier) AS bytes FROM record').all()

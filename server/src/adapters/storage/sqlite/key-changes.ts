@@ -9,13 +9,6 @@ export function packKeyChange(packer: BatchPacker, tenantId: string, change: Key
       packer.step(STATEMENT.requireRootKey, [change.id])
       return
 
-    case 'insert-tenant-key': {
-      const { purpose, version, wrapped, createdAt } = change.key
-      const values = [tenantId, purpose, version, wrapped, createdAt]
-      packer.step(STATEMENT.insertNextTenantKey, values)
-      return
-    }
-
     case 'renew-envelopes':
       for (const { table, row, part, envelope, renewed } of change.envelopes) {
         packer.step(STATEMENT[`renew:${table}:${part}`], [tenantId, row, renewed, envelope])

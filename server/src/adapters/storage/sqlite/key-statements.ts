@@ -9,15 +9,6 @@ export const KEY_TABLE = {
     conflict: 'keys-changed',
   },
 
-  insertNextTenantKey: {
-    sql: `INSERT INTO tenant_keys (tenant, purpose, version, wrapped, created_at)
-      SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM tenants WHERE id = ?1)
-      ON CONFLICT DO NOTHING`,
-    params: ['id', 'text', 'integer', 'bytes', 'integer'],
-    refuses: 'if-nothing-changed',
-    conflict: 'keys-changed',
-  },
-
   /** Only versions below one that exists. */
   destroyTenantKeys: {
     sql: `DELETE FROM tenant_keys WHERE tenant = ?1 AND purpose = 'enc' AND version < ?2

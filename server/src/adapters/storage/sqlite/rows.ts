@@ -5,29 +5,19 @@
  * staging batches, `holder` is a transaction's number, `pending` holds the changes of open transactions, `record*` is the audit
  * log, `record_heads` its chain tips, `lane` a delivery queue, `terms` a sealed state or configuration.
  */
-import { DEFAULT_TENANT_SETTINGS, type TenantSettings } from '../../../base/access.ts'
+import { DEFAULT_TENANT_SETTINGS } from '../../../base/access.ts'
 import type { SQLOutputValue } from 'node:sqlite'
-import type { WrappedTenantKey } from '../../../ports/keyring.ts'
+import { storedOf } from './entity-rows.ts'
 import type { FoundToken, StoredTenant, StoredTransaction } from '../../../ports/stored.ts'
 import { unpackContainers, unpackIndexes } from '../../../ports/packed-token.ts'
 import { unpackId } from './ids.ts'
 
 export type SqliteRow = Record<string, SQLOutputValue>
 
+/** Settings that are younger than the row have their defaults. */
 export function tenantOf(row: SqliteRow): StoredTenant {
-  const { id, name, plan, settings, ...rest } = row
-  return {
-    id: unpackId(id),
-    name,
-    plan,
-    settings: { ...DEFAULT_TENANT_SETTINGS, ...(parse(settings) as Partial<TenantSettings>) },
-    ...madeOf(rest),
-  } as StoredTenant
-}
-
-export function tenantKeyOf(row: SqliteRow): WrappedTenantKey {
-  const { purpose, version, wrapped, created_at: createdAt } = row
-  return { purpose, version, wrapped, createdAt } as WrappedTenantKey
+  const tenant = storedOf('tenant', row)
+  return { ...tenant, settings: { ...DEFAULT_TENANT_SETTINGS, ...tenant.settings } }
 }
 
 export function tokenOf(row: SqliteRow): FoundToken {

@@ -82,14 +82,6 @@ const TABLE = {
     modified_at: 'integer',
   }),
 
-  insertTenantKey: insert(null, 'tenant_keys', {
-    tenant: 'id',
-    purpose: 'text',
-    version: 'integer',
-    wrapped: 'bytes',
-    created_at: 'integer',
-  }),
-
   ...entityStatements(),
 
   insertToken: {
@@ -225,14 +217,6 @@ const TABLE = {
     params: ['text'],
     refuses: 'if-found',
     conflict: 'tenant-taken',
-  },
-
-  updateTenant: {
-    sql: `UPDATE tenants SET name = ?2, settings = ?3, modified_by = ?4, modified_at = ?5
-      WHERE id = ?1`,
-    params: ['id', 'text', 'text', 'id', 'integer'],
-    refuses: 'if-nothing-changed',
-    conflict: 'absent',
   },
 
   deleteTenantKeys: {

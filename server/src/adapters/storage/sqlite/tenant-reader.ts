@@ -3,7 +3,8 @@ import type { TenantReader } from '../../../ports/store.ts'
 import { envelopeReader } from './envelope-reader.ts'
 import { packId, unpackId, unpackIds } from './ids.ts'
 import { isCleared } from './clearing-statements.ts'
-import { tenantKeyOf, tenantOf } from './rows.ts'
+import { storedOf } from './entity-rows.ts'
+import { tenantOf } from './rows.ts'
 
 export function tenantReader(db: DatabaseSync): TenantReader {
   const byId = db.prepare('SELECT * FROM tenants WHERE id = ?')
@@ -34,7 +35,7 @@ export function tenantReader(db: DatabaseSync): TenantReader {
       return { id: String(row.root_key_id), check: row.root_key_check as Uint8Array }
     },
 
-    keys: async (tenantId) => keys.all(packId(tenantId)).map(tenantKeyOf),
+    keys: async (tenantId) => keys.all(packId(tenantId)).map((it) => storedOf('tenant_key', it)),
 
     envelopes: envelopeReader(db),
 
