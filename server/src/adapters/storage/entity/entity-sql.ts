@@ -1,6 +1,6 @@
 /**
  * SQL that inserts, updates and deletes rows of an entity, derived from its description: the same for each database but for its
- * dialect. `npm run sql` writes all of it to docs/sql.md.
+ * dialect. `npm run sql` writes all of it to `entities.sql` beside each database.
  */
 import {
   descriptionOf,
@@ -148,4 +148,13 @@ function equationsOf({ parameter }: Dialect, columns: readonly MemberColumn[]): 
 
 function ofTenant({ parameter }: Dialect, name: EntityName, conditions: readonly string[]): string {
   return [`${tenantColumnOf(name)} = ${parameter(1, 'id')}`, ...conditions].join(' AND ')
+}
+
+/** Renders statements for people to read: each with its name, and the conflict it stands for. */
+export function renderEntitySql(statements: ReadonlyMap<EntityStatement, EntitySql>): string {
+  const rendered = [...statements].map(([name, { sql, conflict }]) => {
+    const refused = conflict === null ? '' : `; touches no row: ${conflict}`
+    return `-- ${name}${refused}\n${sql};\n`
+  })
+  return `-- Derived from ports/store/entities.ts by \`npm run sql\`.\n\n${rendered.join('\n')}`
 }
