@@ -10,6 +10,7 @@ import { checkpointStatement } from '../ports/audit-log.ts'
 import type { Change, RewrappedKey } from '../ports/change.ts'
 import { TENANT_KEY_PURPOSES, type KeyRepair, type TenantKeyPurpose } from '../ports/keyring.ts'
 import type { KeyProvider } from '../ports/key-provider.ts'
+import { ENTITIES, SEALED_NAMES, type EntityChange } from '../ports/store/entities.ts'
 import type { StoredEnvelope } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
 import { newSecret, withSecret } from '../reactors/callbacks/secrets.ts'
@@ -100,16 +101,12 @@ export async function discardDamaged(
       return await discardJob(world, tenantId, damaged.row)
     case 'callback_secrets':
       return await replaceSecrets(world, tenantId)
-    case 'proxies':
-      await mustCommit(world, tenantId, [{ kind: 'delete', entity: 'proxy', id: damaged.row }])
-      return 'the proxy is deleted'
-    case 'reactors':
-      await mustCommit(world, tenantId, [{ kind: 'delete', entity: 'reactor', id: damaged.row }])
-      return 'the reactor is deleted'
-    default:
-      throw new TypeError('Cannot discard a value: its table is unknown', {
-        cause: damaged.table satisfies never,
-      })
+    default: {
+      const entity = SEALED_NAMES.find((it) => ENTITIES[it].table === damaged.table)!
+      const deletion = { kind: 'delete', entity, id: damaged.row } as EntityChange
+      await mustCommit(world, tenantId, [deletion])
+      return `the ${entity.replaceAll('_', ' ')} is deleted`
+    }
   }
 }
 

@@ -11,7 +11,8 @@ import {
 } from '../ports/keyring.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { EnvelopeStretch, Envelopes, TenantReader } from '../ports/store.ts'
-import { ENVELOPE_TABLES } from '../ports/store/entities.ts'
+import { ENTITIES, ENVELOPE_TABLES, SEALED_NAMES } from '../ports/store/entities.ts'
+import { encryptedColumnsOf } from '../ports/store/entity-columns.ts'
 import type { EnvelopeCursor, StoredEnvelope } from '../ports/stored.ts'
 
 /** The parts of a vault that a verification reads. */
@@ -184,26 +185,10 @@ function rowAndPartOf({ table, row, part }: StoredEnvelope): string {
 }
 
 function kindOf({ table, part }: StoredEnvelope): ValueKind {
-  switch (table) {
-    case 'tokens':
-      return part === 'cvc' ? 'security_code' : 'token_data'
-    case 'pending':
-      return part === 'cvc' ? 'pending_security_code' : 'pending_token_data'
-    case 'jobs':
-      return part === 'result' ? 'job_result' : 'job_request'
-    case 'answers':
-      return 'idempotency_response'
-    case 'proxies':
-      return 'proxy_configuration'
-    case 'reactors':
-      return 'reactor_configuration'
-    case 'callback_secrets':
-      return 'callback_secrets'
-    default:
-      throw new TypeError('Cannot name the kind of a value: its table is unknown', {
-        cause: table satisfies never,
-      })
-  }
+  if (table === 'tokens') return part === 'cvc' ? 'security_code' : 'token_data'
+  if (table === 'pending') return part === 'cvc' ? 'pending_security_code' : 'pending_token_data'
+  const columns = encryptedColumnsOf(SEALED_NAMES.find((it) => ENTITIES[it].table === table)!)
+  return columns.find((it) => it.encrypted!.part === part)!.encrypted!.value
 }
 
 const FIRST: EnvelopeCursor = { table: ENVELOPE_TABLES[0], row: '' }

@@ -17,13 +17,14 @@ import type {
   StoredEnvelope,
   StoredNotice,
   StoredProxy,
-  StoredReactor,
+  
   StoredSession,
   StoredTenant,
   StoredToken,
   StoredTransaction,
   TokenUsage,
 } from './stored.ts'
+import type { ListedName, StoredOf } from './store/entities.ts'
 import type { TokenQuery, TokenStretch } from './token-query.ts'
 
 /**
@@ -42,7 +43,8 @@ export interface Store {
   readonly answers: AnswerReader
   readonly transactions: TransactionReader
   readonly proxies: ProxyReader
-  readonly reactors: EntityReader<StoredReactor>
+  /** The rows of each described entity that has an id and a time of creation. */
+  readonly rows: EntityReaders
   readonly jobs: JobReader
   readonly auditLog: AuditLogReader
   readonly accessRows: AccessRowReader
@@ -102,6 +104,8 @@ export interface EntityReader<Stored, Filter extends EntityFilter = EntityFilter
   /** Newest first; `total` counts all matches. */
   list(tenantId: string, filter: Filter, page: PageRequest): Promise<Page<Stored>>
 }
+
+export type EntityReaders = { readonly [Name in ListedName]: EntityReader<StoredOf<Name>> }
 
 export interface ApplicationReader extends EntityReader<StoredApplication, ApplicationQuery> {
   /** Oldest first, and of the same time by version. */

@@ -10,7 +10,7 @@ export function withCommit(store: Store, commit: Store['commit']): Store {
     answers: store.answers,
     transactions: store.transactions,
     proxies: store.proxies,
-    reactors: store.reactors,
+    rows: store.rows,
     jobs: store.jobs,
     auditLog: store.auditLog,
     accessRows: store.accessRows,

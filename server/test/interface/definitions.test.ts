@@ -180,8 +180,6 @@ for (const { path, word, body, changed } of KINDS) {
         ...world,
         store: {
           ...world.store,
-          proxies: world.store.proxies,
-          reactors: world.store.reactors,
           commit: async (tenantId, changes) =>
             othersAreQuicker && changes.some((it) => it.kind === 'update' && it.entity === word)
               ? changed

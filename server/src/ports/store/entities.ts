@@ -5,6 +5,7 @@
  * A new entity is a record here, its tables in the two migrations, and its use cases. A member of its type that has no column
  * does not compile.
  */
+import type { ValueKind } from '../../base/unreadable-value.ts'
 import type { StoredCallbackSecrets, StoredJob } from '../jobs.ts'
 import type { SealContext, WrappedTenantKey } from '../keyring.ts'
 import type {
@@ -32,13 +33,16 @@ const MODIFIED = {
   modifiedAt: { name: 'modified_at', kind: 'number' },
 } as const
 
-const DEFINITION = {
-  name: { name: 'name', kind: 'text' },
-  terms: { name: 'terms', kind: 'bytes', part: 'terms' },
-  ...CREATED,
-  ...MODIFIED,
-  revision: { name: 'revision', kind: 'number' },
-} as const
+/** The columns of a named definition, with its encrypted configuration. */
+function definition<const Value extends ValueKind>(value: Value) {
+  return {
+    name: { name: 'name', kind: 'text' },
+    terms: { name: 'terms', kind: 'bytes', encrypted: { part: 'terms', value } },
+    ...CREATED,
+    ...MODIFIED,
+    revision: { name: 'revision', kind: 'number' },
+  } as const
+}
 
 const CREATE = { event: 'create', conflict: null } as const
 const CREATE_IN_PARENT = { event: 'create', conflict: 'absent' } as const
@@ -157,7 +161,11 @@ export const ENTITIES = {
     columns: {
       id: { name: 'id', kind: 'name' },
       status: { name: 'status', kind: 'number' },
-      body: { name: 'body', kind: 'bytes', part: 'answer' },
+      body: {
+        name: 'body',
+        kind: 'bytes',
+        encrypted: { part: 'answer', value: 'idempotency_response' },
+      },
       expiresAt: { name: 'expires_at', kind: 'number' },
     },
     key: ['id'],
@@ -169,7 +177,7 @@ export const ENTITIES = {
 
   proxy: entity<StoredProxy>()({
     table: 'proxies',
-    columns: { id, hash: HASH, ...DEFINITION },
+    columns: { id, hash: HASH, ...definition('proxy_configuration') },
     key: ['id'],
     changes: {
       insert: CREATE,
@@ -183,7 +191,7 @@ export const ENTITIES = {
 
   reactor: entity<StoredReactor>()({
     table: 'reactors',
-    columns: { id, ...DEFINITION },
+    columns: { id, ...definition('reactor_configuration') },
     key: ['id'],
     changes: {
       insert: CREATE,
@@ -207,8 +215,8 @@ export const ENTITIES = {
       dueAt: { name: 'due_at', kind: 'number' },
       attempts: { name: 'attempts', kind: 'number' },
       createdAt: { name: 'created_at', kind: 'number', fixed: true },
-      terms: { name: 'terms', kind: 'bytes', part: 'terms' },
-      result: { name: 'result', kind: 'bytes', part: 'result' },
+      terms: { name: 'terms', kind: 'bytes', encrypted: { part: 'terms', value: 'job_request' } },
+      result: { name: 'result', kind: 'bytes', encrypted: { part: 'result', value: 'job_result' } },
       revision: { name: 'revision', kind: 'number' },
     },
     key: ['id'],
@@ -225,7 +233,11 @@ export const ENTITIES = {
   callback_secret: entity<StoredCallbackSecrets>()({
     table: 'callback_secrets',
     columns: {
-      secrets: { name: 'secrets', kind: 'bytes', part: 'secrets' },
+      secrets: {
+        name: 'secrets',
+        kind: 'bytes',
+        encrypted: { part: 'secrets', value: 'callback_secrets' },
+      },
       revision: { name: 'revision', kind: 'number' },
     },
     key: [],
@@ -253,6 +265,20 @@ type DescriptionOf<Name extends EntityName> = (typeof ENTITIES)[Name]
 export type StoredOf<Name extends EntityName> = NonNullable<DescriptionOf<Name>['stored']>
 
 export const ENTITY_NAMES = Object.keys(ENTITIES) as readonly EntityName[]
+
+/** The entities whose rows have an id and a time of creation. */
+export type ListedName = {
+  [Name in EntityName]: DescriptionOf<Name> extends { readonly key: readonly ['id'] }
+    ? StoredOf<Name> extends { readonly createdAt: number }
+      ? Name
+      : never
+    : never
+}[EntityName]
+
+export const LISTED_NAMES = ENTITY_NAMES.filter((it): it is ListedName => {
+  const { key, columns } = descriptionOf(it)
+  return key.join() === 'id' && 'createdAt' in columns
+})
 
 export type EntityTable<Name extends EntityName = EntityName> = DescriptionOf<Name>['table']
 
@@ -341,8 +367,8 @@ export type EnvelopePart =
   | {
       [Name in SealedName]: Extract<
         ColumnsIn<Name>[keyof ColumnsIn<Name>],
-        { readonly part: string }
-      >['part']
+        { readonly encrypted: { readonly part: string } }
+      >['encrypted']['part']
     }[SealedName]
 
 /** The table of an envelope; `pending` has the changes of tokens in open transactions. */

@@ -52,7 +52,7 @@ export function deletionColumnsOf(name: EntityName): MemberColumn[] {
 
 /** Returns the columns that hold ciphertexts. */
 export function encryptedColumnsOf(name: EntityName): MemberColumn[] {
-  return columnsOf(name).filter((it) => it.part !== undefined)
+  return columnsOf(name).filter((it) => it.encrypted !== undefined)
 }
 
 /** Returns the ciphertexts of a row. */

@@ -1,4 +1,5 @@
 /** What the description of an entity says. The descriptions are in entities.ts. */
+import type { ValueKind } from '../../base/unreadable-value.ts'
 import type { Conflict } from '../change.ts'
 
 /** Each database has its own type for each kind; all but `json` hold the value of the member itself. */
@@ -9,8 +10,8 @@ export interface Column<Kind extends ColumnKind = ColumnKind> {
   readonly kind: Kind
   /** Stays as it was inserted, whatever an update says. */
   readonly fixed?: true
-  /** Encrypted: the part of the entity that its associated data names. */
-  readonly part?: string
+  /** Encrypted: the part of the entity that its associated data names, and what `symbolon verify` calls it. */
+  readonly encrypted?: { readonly part: string; readonly value: ValueKind }
 }
 
 /** A member with members of its own, each in a column; it is null if all of them are. */

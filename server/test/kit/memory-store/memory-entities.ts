@@ -134,7 +134,7 @@ export class MemoryEntities {
       return {
         table: ENTITIES[name].table,
         row: id,
-        part: it.part as EnvelopePart,
+        part: it.encrypted!.part as EnvelopePart,
         id,
         type: '',
         containers: [],

@@ -11,29 +11,52 @@ import type {
   AccessRowReader,
   ApplicationReader,
   EntityReader,
+  EntityReaders,
+  Page,
   ProxyReader,
   SessionReader,
 } from '../../../src/ports/store.ts'
-import type { StoredApplication, StoredReactor, StoredTenant } from '../../../src/ports/stored.ts'
+import type { StoredApplication,  StoredTenant } from '../../../src/ports/stored.ts'
+import { LISTED_NAMES, type ListedName, type StoredOf } from '../../../src/ports/store/entities.ts'
 import type { MemoryEntities } from './memory-entities.ts'
 import { byAge, copyOf, newestFirst, pageOf } from './memory-table.ts'
 
 type TenantOf = (id: string) => StoredTenant | null
 
+export function entityReaders(entities: MemoryEntities): EntityReaders {
+  const readers = LISTED_NAMES.map((it) => [it, entityReader(entities, it)])
+  return Object.fromEntries(readers) as EntityReaders
+}
+
+type ListedRow = { readonly id: string; readonly createdAt: number } & Readonly<
+  Record<'name' | 'type' | 'expiresAt', string | number | null>
+>
+
+function entityReader<Name extends ListedName>(
+  entities: MemoryEntities,
+  name: Name,
+): EntityReader<StoredOf<Name>> {
+  const table = entities.table(name)
+  return {
+    find: async (tenantId, id) => copyOf(table.find(tenantId, id)),
+
+    list: async (tenantId, { ids, name: pattern = '', types, now }, request) => {
+      const isWanted = namePattern(pattern)
+      const matching = (table.all(tenantId) as unknown as ListedRow[])
+        .filter((it) => ids?.includes(it.id) ?? true)
+        .filter((it) => pattern === '' || isWanted(String(it.name)))
+        .filter((it) => types?.includes(String(it.type)) ?? true)
+        .filter((it) => now === undefined || isLive(it, now))
+        .sort(newestFirst)
+      return pageOf(matching, request) as unknown as Page<StoredOf<Name>>
+    },
+  }
+}
+
 export function applicationReader(entities: MemoryEntities, tenantOf: TenantOf): ApplicationReader {
   const applications = entities.table('application')
   return {
-    find: async (tenantId, id) => copyOf(applications.find(tenantId, id)),
-
-    list: async (tenantId, { ids, types, now }, request) => {
-      const matching = applications
-        .all(tenantId)
-        .filter((it) => isLive(it, now))
-        .filter((it) => ids?.includes(it.id) ?? true)
-        .filter((it) => types?.includes(it.type) ?? true)
-        .sort(newestFirst)
-      return pageOf(matching, request)
-    },
+    ...entityReader(entities, 'application'),
 
     keys: async (tenantId, applicationId) => {
       const keys = entities.table('application_key').all(tenantId)
@@ -77,29 +100,9 @@ export function sessionReader(entities: MemoryEntities, tenantOf: TenantOf): Ses
   }
 }
 
-export function definitionReader(
-  entities: MemoryEntities,
-  name: 'proxy' | 'reactor',
-): EntityReader<StoredReactor> {
-  const table = entities.table(name)
-  return {
-    find: async (tenantId, id) => copyOf<StoredReactor | null>(table.find(tenantId, id)),
-
-    list: async (tenantId, filter, request) => {
-      const isWanted = namePattern(filter.name ?? '')
-      const matching = table
-        .all(tenantId)
-        .filter((it) => filter.ids?.includes(it.id) ?? true)
-        .filter((it) => isWanted(it.name))
-        .sort(newestFirst)
-      return pageOf<StoredReactor>(matching, request)
-    },
-  }
-}
-
 export function proxyReader(entities: MemoryEntities, tenantOf: TenantOf): ProxyReader {
   return {
-    ...(definitionReader(entities, 'proxy') as ProxyReader),
+    ...entityReader(entities, 'proxy'),
     findByKeyHash: async (hash) => {
       const [tenantId, proxy] = entities.hashed('proxy', hash) ?? []
       const tenant = tenantId === undefined ? null : tenantOf(tenantId)
@@ -155,6 +158,6 @@ function withKey(
   return key === null ? null : entities.table('application').find(tenantId, applicationId)
 }
 
-function isLive({ expiresAt }: StoredApplication, now: number): boolean {
-  return expiresAt === null || expiresAt > now
+function isLive({ expiresAt }: Pick<ListedRow, 'expiresAt'>, now: number): boolean {
+  return expiresAt === null || Number(expiresAt) > now
 }

@@ -5,7 +5,7 @@ import type {
   AccessRowReader,
   AnswerReader,
   ApplicationReader,
-  EntityReader,
+  EntityReaders,
   ProxyReader,
   AuditLogReader,
   SessionReader,
@@ -14,7 +14,7 @@ import type {
   TokenReader,
   TransactionReader,
 } from '../../../src/ports/store.ts'
-import type { StoredReactor, StoredTenant } from '../../../src/ports/stored.ts'
+import type {  StoredTenant } from '../../../src/ports/stored.ts'
 import { MemoryEntities } from './memory-entities.ts'
 import { envelopesIn, renewIn, type MemoryEnvelope } from './memory-envelopes.ts'
 import { isOfKeys, MemoryKeys } from './memory-keys.ts'
@@ -22,7 +22,7 @@ import { claimJob, jobReader } from './memory-jobs.ts'
 import {
   accessRowReader,
   applicationReader,
-  definitionReader,
+  entityReaders,
   proxyReader,
   sessionReader,
   works,
@@ -80,7 +80,7 @@ export class MemoryStore implements Store {
   }
 
   readonly proxies: ProxyReader = proxyReader(this.#entities, (id) => this.#tenantOf(id))
-  readonly reactors: EntityReader<StoredReactor> = definitionReader(this.#entities, 'reactor')
+  readonly rows: EntityReaders = entityReaders(this.#entities)
   readonly jobs = jobReader(this.#entities, (id) => this.#tenantOf(id) !== null)
   readonly auditLog: AuditLogReader = this.#auditLog.reader
   readonly accessRows: AccessRowReader = accessRowReader(this.#entities)

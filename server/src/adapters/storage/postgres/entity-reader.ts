@@ -1,14 +1,24 @@
 import { isUuid } from '../../../base/id.ts'
 import { namePattern } from '../../../base/name-pattern.ts'
-import type { EntityFilter, EntityReader } from '../../../ports/store.ts'
-import { ENTITIES, type EntityName, type StoredOf } from '../../../ports/store/entities.ts'
+import type { EntityFilter, EntityReader, EntityReaders } from '../../../ports/store.ts'
+import {
+  ENTITIES,
+  LISTED_NAMES,
+  type ListedName,
+  type StoredOf,
+} from '../../../ports/store/entities.ts'
 import { storedOf } from './entity-rows.ts'
 import type { PostgresRow } from './rows.ts'
 import type { AskPostgres, PostgresValue } from './session.ts'
 import { unpackText } from './text.ts'
 
+export function entityReaders(ask: AskPostgres): EntityReaders {
+  const readers = LISTED_NAMES.map((it) => [it, entityReader(ask, it)])
+  return Object.fromEntries(readers) as EntityReaders
+}
+
 /** Reads the rows of an entity that has an id and a time of creation. */
-export function entityReader<Name extends EntityName>(
+export function entityReader<Name extends ListedName>(
   ask: AskPostgres,
   entity: Name,
 ): EntityReader<StoredOf<Name>> {

@@ -44,7 +44,7 @@ export const SEALED: readonly PostgresSealedColumns[] = [
   },
   ...SEALED_NAMES.map((name): PostgresSealedColumns => {
     const [key] = keyColumnsOf(name)
-    const columns = encryptedColumnsOf(name).map((it) => [it.name, it.part!])
+    const columns = encryptedColumnsOf(name).map((it) => [it.name, it.encrypted!.part])
     return {
       ...sealedIn(ENTITIES[name].table, key?.name ?? 'tenant'),
       rowType: key?.kind === 'name' ? 'text' : 'uuid',

@@ -51,7 +51,7 @@ import type {
   AccessRowReader,
   AnswerReader,
   ApplicationReader,
-  EntityReader,
+  EntityReaders,
   ProxyReader,
   AuditLogReader,
   SessionReader,
@@ -60,13 +60,12 @@ import type {
   TokenReader,
   TransactionReader,
 } from '../../../ports/store.ts'
-import type { StoredReactor } from '../../../ports/stored.ts'
 import { applicationReader, proxyReader, sessionReader } from './access-readers.ts'
 import { accessRowReader } from './access-rows.ts'
 import { PostgresCommitQueue } from './commit-queue.ts'
 import { connectionSettings } from './connection-settings.ts'
 import { Database, atLeisure } from './database.ts'
-import { entityReader } from './entity-reader.ts'
+import { entityReaders } from './entity-reader.ts'
 import { jobReader } from './job-reader.ts'
 import { migrate } from './migrate.ts'
 import { answerReader, auditLogReader, tenantReader, transactionReader } from './readers.ts'
@@ -101,7 +100,7 @@ export class PostgresStore implements Store {
   readonly answers: AnswerReader
   readonly transactions: TransactionReader
   readonly proxies: ProxyReader
-  readonly reactors: EntityReader<StoredReactor>
+  readonly rows: EntityReaders
   readonly jobs: JobReader
   readonly auditLog: AuditLogReader
   readonly accessRows: AccessRowReader
@@ -146,7 +145,7 @@ export class PostgresStore implements Store {
     this.answers = answerReader(ask)
     this.transactions = transactionReader(ask)
     this.proxies = proxyReader(ask)
-    this.reactors = entityReader(ask, 'reactor')
+    this.rows = entityReaders(ask)
     this.jobs = jobReader(ask)
     this.auditLog = auditLogReader(ask)
     this.accessRows = accessRowReader(ask)

@@ -1,13 +1,23 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { namePattern } from '../../../base/name-pattern.ts'
-import type { EntityFilter, EntityReader } from '../../../ports/store.ts'
-import { ENTITIES, type EntityName, type StoredOf } from '../../../ports/store/entities.ts'
+import type { EntityFilter, EntityReader, EntityReaders } from '../../../ports/store.ts'
+import {
+  ENTITIES,
+  LISTED_NAMES,
+  type ListedName,
+  type StoredOf,
+} from '../../../ports/store/entities.ts'
 import { storedOf } from './entity-rows.ts'
 import { packId } from './ids.ts'
 import type { SqliteRow } from './rows.ts'
 
+export function entityReaders(db: DatabaseSync): EntityReaders {
+  const readers = LISTED_NAMES.map((it) => [it, entityReader(db, it)])
+  return Object.fromEntries(readers) as EntityReaders
+}
+
 /** Reads the rows of an entity that has an id and a time of creation. */
-export function entityReader<Name extends EntityName>(
+export function entityReader<Name extends ListedName>(
   db: DatabaseSync,
   entity: Name,
 ): EntityReader<StoredOf<Name>> {

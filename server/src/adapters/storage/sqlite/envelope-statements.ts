@@ -45,7 +45,7 @@ export const SEALED: readonly SqliteSealedColumns[] = [
   ...SEALED_NAMES.map((name): SqliteSealedColumns => {
     const { table } = ENTITIES[name]
     const row = keyColumnsOf(name)[0]?.name ?? 'tenant'
-    const columns = encryptedColumnsOf(name).map((it) => [it.name, it.part!])
+    const columns = encryptedColumnsOf(name).map((it) => [it.name, it.encrypted!.part])
     return {
       table,
       row,

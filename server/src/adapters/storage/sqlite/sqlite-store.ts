@@ -72,7 +72,7 @@ import type {
   AccessRowReader,
   AnswerReader,
   ApplicationReader,
-  EntityReader,
+  EntityReaders,
   ProxyReader,
   AuditLogReader,
   SessionReader,
@@ -81,13 +81,12 @@ import type {
   TokenReader,
   TransactionReader,
 } from '../../../ports/store.ts'
-import type { StoredReactor } from '../../../ports/stored.ts'
 import { answerReader } from './answer-reader.ts'
 import { accessRowReader } from './access-rows.ts'
 import { SqliteCommitQueue, type SqliteQueueOptions } from './commit-queue.ts'
 import { openConnection } from './connection.ts'
 import { holdDataFolder, type DataFolder } from './data-folder.ts'
-import { entityReader } from './entity-reader.ts'
+import { entityReaders } from './entity-reader.ts'
 import { MovedBytesEstimator } from './moved-bytes-estimator.ts'
 import { endClaims, jobReader } from './job-reader.ts'
 import { migrate } from './migrate.ts'
@@ -144,7 +143,7 @@ export class SqliteStore implements Store {
   readonly answers: AnswerReader
   readonly transactions: TransactionReader
   readonly proxies: ProxyReader
-  readonly reactors: EntityReader<StoredReactor>
+  readonly rows: EntityReaders
   readonly jobs: JobReader
   readonly auditLog: AuditLogReader
   readonly accessRows: AccessRowReader
@@ -202,7 +201,7 @@ export class SqliteStore implements Store {
     this.answers = answerReader(reader)
     this.transactions = transactionReader(reader)
     this.proxies = proxyReader(reader)
-    this.reactors = entityReader(reader, 'reactor')
+    this.rows = entityReaders(reader)
     this.jobs = jobReader(reader)
     this.#sweepLook = new SweepLook(reader)
     this.#movedBytes = new MovedBytesEstimator(reader)
