@@ -1,8 +1,10 @@
 /** Databases for tests: a cluster shared by all files of a run, and separate databases in it. */
 import { randomBytes } from 'node:crypto'
 import { after } from 'node:test'
-import pg from 'pg'
 import { CLUSTER_VARIABLE, startCluster } from './cluster.ts'
+import { query } from './query.ts'
+
+export { query } from './query.ts'
 
 let cluster: Promise<string> | null = null
 /** The cleanups to run after the file's tests. */
@@ -59,15 +61,4 @@ export async function emptyDatabase(url: string): Promise<void> {
        WHERE schemaname = 'public' AND tablename NOT IN ('pulse', 'schema_version')
      ); END $$`,
   )
-}
-
-/** Runs SQL as the superuser, bypassing the store. */
-export async function query(url: string, sql: string): Promise<pg.QueryResult> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  try {
-    return await client.query(sql)
-  } finally {
-    await client.end()
-  }
 }
