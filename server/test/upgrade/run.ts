@@ -31,9 +31,9 @@ type Earlier = Pick<typeof import('../migrate/service.ts'), 'serveHere'> &
 
 export async function upgradeFrom(run: UpgradeRun): Promise<UpgradeTally> {
   const earlier = await loadEarlier(run.before)
-  const own = await placeOf(run, 'own')
+  const own = await newLocation(run, 'own')
   const made = await serving(earlier.serveHere, own, (it) => earlier.furnish(it, run.tokens))
-  const copy = await placeOf(run, 'copy', own)
+  const copy = await newLocation(run, 'copy', own)
 
   const expected = await serving(earlier.serveHere, copy, (it) => earlier.behaviour(it.url, made))
   const verified = await succeed(own, ['verify'])
@@ -59,13 +59,17 @@ async function loadEarlier(checkout: string): Promise<Earlier> {
 }
 
 /** A data folder, and the database if it is not in it. */
-interface VaultPlace {
+interface VaultLocation {
   readonly folder: string
   readonly database?: string
 }
 
-/** Returns a new place: empty, or a copy of one that is not in use. */
-async function placeOf(run: UpgradeRun, name: string, original?: VaultPlace): Promise<VaultPlace> {
+/** Returns a new location: empty, or a copy of one that is not in use. */
+async function newLocation(
+  run: UpgradeRun,
+  name: string,
+  original?: VaultLocation,
+): Promise<VaultLocation> {
   const folder = path.join(run.folder, name)
   if (original !== undefined) cpSync(original.folder, folder, { recursive: true })
   if (run.url === null) return { folder }
@@ -78,7 +82,7 @@ async function placeOf(run: UpgradeRun, name: string, original?: VaultPlace): Pr
 
 async function serving<Result>(
   serve: (folder: string, database?: string) => Promise<MigratedService>,
-  { folder, database }: VaultPlace,
+  { folder, database }: VaultLocation,
   work: (service: MigratedService) => Promise<Result>,
 ): Promise<Result> {
   const service = await serve(folder, database)
@@ -90,7 +94,7 @@ async function serving<Result>(
 }
 
 /** Runs a command of this version to its end, and returns what it printed. */
-async function succeed({ folder, database }: VaultPlace, args: string[]): Promise<string> {
+async function succeed({ folder, database }: VaultLocation, args: string[]): Promise<string> {
   const { status, out, err } = await runProgram(args, {
     SYMBOLON_DATA_DIR: folder,
     ...(database !== undefined && { SYMBOLON_DATABASE_URL: database }),
