@@ -1,12 +1,12 @@
-import path from 'node:path'
 import assert from 'node:assert/strict'
+import path from 'node:path'
 import { describe, test } from 'node:test'
 import { assertNone, sourceFiles } from './source.ts'
 
 const STORAGE = 'src/adapters/storage/'
 
 /**
- * Files of one database's adapter that have no twin in the other's, each with the reason. A test is listed unless the file that
+ * Files of one database's adapter that have no counterpart in the other's, each with the reason. A test is listed unless the file that
  * it is named after is.
  */
 const ALONE: Readonly<Record<string, string>> = {
@@ -60,8 +60,6 @@ const ALONE: Readonly<Record<string, string>> = {
   'postgres/session.ts': 'a connection answers later; on SQLite each call returns its rows',
   'postgres/text.ts': 'its text cannot hold NUL',
   'postgres/token-finder.ts': 'look-ups share round trips; SQLite needs none',
-  'postgres/vault-columns.ts':
-    'its values are encoded for a move; SQLite selects them in the form that moves',
   'postgres/vault-target.ts': 'a vault moves from SQLite to PostgreSQL',
 
   'postgres/commit-queue.test.ts': 'bounds a batch by rows, for the statement timeout',
@@ -83,11 +81,15 @@ test('files of the two adapters that do the same have the same name', () => {
 
 describe('strays()', () => {
   const caught: [files: string[], alone: string[], message: RegExp][] = [
-    [['sqlite/a.ts'], [], /sqlite\/a\.ts: has no twin/],
-    [['postgres/a.ts', 'sqlite/b.ts'], ['sqlite/b.ts'], /postgres\/a\.ts: has no twin/],
-    [['sqlite/a.ts', 'sqlite/a.test.ts', 'postgres/a.ts'], [], /sqlite\/a\.test\.ts: has no twin/],
+    [['sqlite/a.ts'], [], /sqlite\/a\.ts: has no counterpart/],
+    [['postgres/a.ts', 'sqlite/b.ts'], ['sqlite/b.ts'], /postgres\/a\.ts: has no counterpart/],
+    [
+      ['sqlite/a.ts', 'sqlite/a.test.ts', 'postgres/a.ts'],
+      [],
+      /sqlite\/a\.test\.ts: has no counterpart/,
+    ],
     [[], ['sqlite/a.ts'], /sqlite\/a\.ts: does not exist/],
-    [['sqlite/a.ts', 'postgres/a.ts'], ['sqlite/a.ts'], /sqlite\/a\.ts: has a twin/],
+    [['sqlite/a.ts', 'postgres/a.ts'], ['sqlite/a.ts'], /sqlite\/a\.ts: has a counterpart/],
   ]
   for (const [files, alone, message] of caught) {
     test(`catches ${message.source} among ${files.join(', ')}`, () => {
@@ -97,7 +99,7 @@ describe('strays()', () => {
     })
   }
 
-  test('lets pass twins, listed files with their tests, and the files of neither', () => {
+  test('lets pass counterparts, listed files with their tests, and the files of neither', () => {
     const files = ['sqlite/a.ts', 'postgres/a.ts', 'sqlite/b.ts', 'sqlite/b.test.ts', 'entity/c.ts']
     assert.deepEqual(strays(files, { 'sqlite/b.ts': 'a reason' }), [])
   })
@@ -109,17 +111,19 @@ function strays(files: readonly string[], alone: Readonly<Record<string, string>
   const isListed = (file: string): boolean =>
     file in alone || file.replace(/\.test\.ts$/, '.ts') in alone
   const unlisted = files
-    .filter((it) => twinOf(it) !== null && !isThere.has(twinOf(it)!) && !isListed(it))
-    .map((it) => `${it}: has no twin: name both alike, or list it with a reason`)
+    .filter((it) => counterpartOf(it) !== null && !isThere.has(counterpartOf(it)!) && !isListed(it))
+    .map((it) => `${it}: has no counterpart: name both alike, or list it with a reason`)
   const vain = Object.keys(alone).flatMap((it) => {
     if (!isThere.has(it)) return [`${it}: does not exist: remove it from the list`]
-    return isThere.has(twinOf(it)!) ? [`${it}: has a twin: remove it from the list`] : []
+    return isThere.has(counterpartOf(it)!)
+      ? [`${it}: has a counterpart: remove it from the list`]
+      : []
   })
   return [...unlisted, ...vain]
 }
 
 /** Returns the path that the other adapter's file has; null for a file of neither. */
-function twinOf(file: string): string | null {
+function counterpartOf(file: string): string | null {
   const [folder, ...names] = file.split('/')
   const other = { sqlite: 'postgres', postgres: 'sqlite' }[folder!]
   return other === undefined ? null : path.posix.join(other, ...names)

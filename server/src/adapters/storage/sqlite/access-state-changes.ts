@@ -1,7 +1,7 @@
 import { packAccess } from '../../../ports/access-state.ts'
 import type { ChangeOf } from '../../../ports/change.ts'
 import type { Statement } from './statements.ts'
-import type { UnitOfWork } from './unit-of-work.ts'
+import type { SqliteUnitOfWork } from './unit-of-work.ts'
 
 export const ACCESS_STATE_TABLE = {
   putAccessState: {
@@ -14,7 +14,7 @@ export const ACCESS_STATE_TABLE = {
 } as const satisfies Record<string, Statement>
 
 export function packAccessState(
-  { packer, tenantId }: UnitOfWork,
+  { packer, tenantId }: SqliteUnitOfWork,
   { before, state }: ChangeOf<'put-access-state'>,
 ): void {
   packer.step('putAccessState', [tenantId, before, state.revision, packAccess(state)])

@@ -1,7 +1,7 @@
 /** Remembers answers for replay. */
 import type { ChangeOf } from '../../../ports/change.ts'
 import type { Statement } from './statements.ts'
-import type { UnitOfWork } from './unit-of-work.ts'
+import type { SqliteUnitOfWork } from './unit-of-work.ts'
 
 export const ANSWER_TABLE = {
   /** Replaces an answer that had expired at the time of the last parameter. */
@@ -26,7 +26,7 @@ export const ANSWER_TABLE = {
 } as const satisfies Record<string, Statement>
 
 export function packAnswer(
-  { packer, tenantId }: UnitOfWork,
+  { packer, tenantId }: SqliteUnitOfWork,
   { answer, now }: ChangeOf<'remember-answer'>,
 ): void {
   const { id, status, body, expiresAt } = answer

@@ -10,7 +10,7 @@ import {
 import type { ChangeOf } from '../../../ports/change.ts'
 import { packCheckpoint } from '../../../ports/packed-checkpoint.ts'
 import type { Statement } from './statements.ts'
-import type { UnitOfWork } from './unit-of-work.ts'
+import type { SqliteUnitOfWork } from './unit-of-work.ts'
 
 export const AUDIT_LOG_TABLE = {
   /** Makes the row that the first checkpoint needs: events are written only at the end of the batch. */
@@ -73,14 +73,17 @@ export const AUDIT_LOG_TABLE = {
   },
 } as const satisfies Record<string, Statement>
 
-export function packEvents({ packer, tenantId }: UnitOfWork, events: readonly AuditEvent[]): void {
+export function packEvents(
+  { packer, tenantId }: SqliteUnitOfWork,
+  events: readonly AuditEvent[],
+): void {
   for (const event of events) {
     packer.step('appendAuditEvent', [tenantId, itemCountOf(event), writeAuditEvent(event)])
   }
 }
 
 export function packParkedEvents(
-  { packer, tenantId }: UnitOfWork,
+  { packer, tenantId }: SqliteUnitOfWork,
   { transactionId, events }: ChangeOf<'park-audit-events'>,
 ): void {
   for (const event of events) {
@@ -91,7 +94,7 @@ export function packParkedEvents(
 }
 
 export function packEndOfParked(
-  { packer, tenantId }: UnitOfWork,
+  { packer, tenantId }: SqliteUnitOfWork,
   { transactionId, append }: ChangeOf<'end-parked-audit-events'>,
 ): void {
   if (append) packer.step('takeParkedAuditEvents', [tenantId, transactionId])
@@ -99,7 +102,7 @@ export function packEndOfParked(
 }
 
 export function packTrimming(
-  { packer, tenantId }: UnitOfWork,
+  { packer, tenantId }: SqliteUnitOfWork,
   { number, listed, hash }: ChainPosition,
 ): void {
   packer.step('trimAuditLog', [tenantId, number])
@@ -107,7 +110,7 @@ export function packTrimming(
 }
 
 export function packAuditCheckpoint(
-  { packer, tenantId }: UnitOfWork,
+  { packer, tenantId }: SqliteUnitOfWork,
   checkpoint: AuditCheckpoint,
 ): void {
   const { last, removed } = checkpoint

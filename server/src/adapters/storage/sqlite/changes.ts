@@ -16,7 +16,7 @@ import { packAuthorization, packProof } from './session-changes.ts'
 import { packInstallation, packNotice, packTenant, packTenantDeletion } from './tenant-changes.ts'
 import { packDeletion, packUpdate } from './token-changes.ts'
 import { packEnd, packEnlisting, packOpening } from './transaction-changes.ts'
-import type { UnitOfWork } from './unit-of-work.ts'
+import type { SqliteUnitOfWork } from './unit-of-work.ts'
 
 /** Returns the transaction that the commit belongs to. */
 export function enlistedIn(changes: readonly Change[]): string | null {
@@ -25,7 +25,7 @@ export function enlistedIn(changes: readonly Change[]): string | null {
 }
 
 /** Packs every change except inserted tokens, which the caller packs. */
-export function packChange(unitOfWork: UnitOfWork, change: Change): void {
+export function packChange(unitOfWork: SqliteUnitOfWork, change: Change): void {
   switch (change.kind) {
     case 'install':
       return packInstallation(unitOfWork, change.rootKey)

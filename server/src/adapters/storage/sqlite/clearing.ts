@@ -3,7 +3,7 @@ import type { ChangeOf } from '../../../ports/change.ts'
 import { areCleared, CLEARED_TABLES, type ClearedTable } from '../entity/cleared-tables.ts'
 import { SWEEP_ROWS_MAX, bytesOf, few } from './long-rows.ts'
 import type { Statement } from './statements.ts'
-import type { UnitOfWork } from './unit-of-work.ts'
+import type { SqliteUnitOfWork } from './unit-of-work.ts'
 
 /** Removing jobs and tokens writes to those after them. */
 export const CLEARED = [
@@ -51,7 +51,7 @@ function some({ table, key, only = 'true', long }: ClearedTable): string {
 }
 
 export function packClearing(
-  { packer, tenantId }: UnitOfWork,
+  { packer, tenantId }: SqliteUnitOfWork,
   { deletedBefore }: ChangeOf<'clear-tenant'>,
 ): void {
   for (const { table } of CLEARED) packer.step(`clear:${table}`, [tenantId])

@@ -1,7 +1,7 @@
 /** Statements that find duplicates: live tokens of the same type and fingerprint. */
 import type { StoredToken } from '../../../ports/stored.ts'
 import type { Statement } from './statements.ts'
-import type { UnitOfWork } from './unit-of-work.ts'
+import type { SqliteUnitOfWork } from './unit-of-work.ts'
 import { BY_FINGERPRINT, livesAt, numberOf } from './visibility.ts'
 
 const DUPLICATE = `SELECT 1 FROM ${BY_FINGERPRINT}
@@ -50,7 +50,7 @@ function uncommittedIn(others: string): string {
 
 /** Packs the check that must precede a token; `isNew` if it is inserted, not updated. */
 export function packDuplicateCheck(
-  { packer, tenantId, within }: UnitOfWork,
+  { packer, tenantId, within }: SqliteUnitOfWork,
   { internalId, type, fingerprint }: StoredToken,
   { now, isNew }: { readonly now: number; readonly isNew: boolean },
 ): void {

@@ -11,7 +11,7 @@ import {
 } from '../entity/entity-sql.ts'
 import type { SqliteValue } from './batch.ts'
 import type { Param, Statement } from './statements.ts'
-import type { UnitOfWork } from './unit-of-work.ts'
+import type { SqliteUnitOfWork } from './unit-of-work.ts'
 
 const DIALECT: Dialect = {
   parameter: (n) => `?${n}`,
@@ -25,7 +25,10 @@ export function entityStatements(): Record<EntityStatement, Statement> {
   return Object.fromEntries(statements) as Record<EntityStatement, Statement>
 }
 
-export function packEntityChange({ packer, tenantId }: UnitOfWork, change: EntityChange): void {
+export function packEntityChange(
+  { packer, tenantId }: SqliteUnitOfWork,
+  change: EntityChange,
+): void {
   for (const name of statementsOf(change)) {
     const { columns } = ENTITY_SQL.get(name)!
     const values = valuesOf(change, columns).map((it, n) => packed(columns[n]!.kind, it))

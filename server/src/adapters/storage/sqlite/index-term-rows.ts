@@ -3,7 +3,7 @@ import { indexTermsOf } from '../../../ports/index-terms.ts'
 import type { StoredToken } from '../../../ports/stored.ts'
 import { insertInto } from './several-rows.ts'
 import type { Statement } from './statements.ts'
-import type { UnitOfWork } from './unit-of-work.ts'
+import type { SqliteUnitOfWork } from './unit-of-work.ts'
 
 const COLUMNS = { tenant: 'id', hash: 'bytes', serial: 'id' } as const
 
@@ -23,7 +23,7 @@ export const INDEX_TERM_TABLE = {
 
 /** Packs a step for each index term of a token. */
 export function packIndexTerms(
-  { packer, tenantId }: UnitOfWork,
+  { packer, tenantId }: SqliteUnitOfWork,
   statement: keyof typeof INDEX_TERM_TABLE,
   token: StoredToken,
 ): void {

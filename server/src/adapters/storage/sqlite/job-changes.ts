@@ -1,6 +1,6 @@
 import type { ChangeOf } from '../../../ports/change.ts'
 import type { Statement } from './statements.ts'
-import type { UnitOfWork } from './unit-of-work.ts'
+import type { SqliteUnitOfWork } from './unit-of-work.ts'
 
 export const JOB_TABLE = {
   claimJob: {
@@ -14,7 +14,7 @@ export const JOB_TABLE = {
 
 /** Claims the revision that was read. */
 export function packClaim(
-  { packer, tenantId }: UnitOfWork,
+  { packer, tenantId }: SqliteUnitOfWork,
   { id, revision, dueAt }: ChangeOf<'claim-job'>,
 ): void {
   packer.step('claimJob', [tenantId, id, revision, dueAt])

@@ -1,7 +1,7 @@
 /** Replaces tenant keys and the envelopes encrypted under them, and the root key that wraps the tenant keys. */
 import type { KeyChange } from '../../../ports/change.ts'
 import type { Statement } from './statements.ts'
-import type { UnitOfWork } from './unit-of-work.ts'
+import type { SqliteUnitOfWork } from './unit-of-work.ts'
 
 export const KEY_TABLE = {
   requireRootKey: {
@@ -43,7 +43,7 @@ export const KEY_TABLE = {
   },
 } as const satisfies Record<string, Statement>
 
-export function packKeyChange({ packer, tenantId }: UnitOfWork, change: KeyChange): void {
+export function packKeyChange({ packer, tenantId }: SqliteUnitOfWork, change: KeyChange): void {
   switch (change.kind) {
     case 'require-root-key':
       packer.step('requireRootKey', [change.id])

@@ -1,6 +1,6 @@
 import type { ChangeOf } from '../../../ports/change.ts'
 import type { Statement } from './statements.ts'
-import type { UnitOfWork } from './unit-of-work.ts'
+import type { SqliteUnitOfWork } from './unit-of-work.ts'
 
 export const SESSION_TABLE = {
   authorizeSession: {
@@ -20,7 +20,7 @@ export const SESSION_TABLE = {
 } as const satisfies Record<string, Statement>
 
 export function packAuthorization(
-  { packer, tenantId }: UnitOfWork,
+  { packer, tenantId }: SqliteUnitOfWork,
   { id, authorization, expiresAt, proof, now }: ChangeOf<'authorize-session'>,
 ): void {
   const { permissions, rules, applicationId, keyId } = authorization
@@ -38,7 +38,7 @@ export function packAuthorization(
 }
 
 export function packProof(
-  { packer, tenantId }: UnitOfWork,
+  { packer, tenantId }: SqliteUnitOfWork,
   { id, before, proof }: ChangeOf<'prove-session'>,
 ): void {
   packer.step('proveSession', [tenantId, id, before, proof])

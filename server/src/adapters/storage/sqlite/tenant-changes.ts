@@ -4,7 +4,7 @@ import type { RootKeyCheck } from '../../../ports/stored.ts'
 import { packEntityChange } from './entity-changes.ts'
 import { insert } from './several-rows.ts'
 import type { Statement } from './statements.ts'
-import type { UnitOfWork } from './unit-of-work.ts'
+import type { SqliteUnitOfWork } from './unit-of-work.ts'
 
 export const TENANT_TABLE = {
   install: insert('installed', 'installation', {
@@ -57,12 +57,12 @@ export const TENANT_TABLE = {
   },
 } as const satisfies Record<string, Statement>
 
-export function packInstallation({ packer }: UnitOfWork, { id, check }: RootKeyCheck): void {
+export function packInstallation({ packer }: SqliteUnitOfWork, { id, check }: RootKeyCheck): void {
   packer.step('install', [1, id, check])
 }
 
 export function packTenant(
-  unitOfWork: UnitOfWork,
+  unitOfWork: SqliteUnitOfWork,
   { tenant, keys }: ChangeOf<'insert-tenant'>,
 ): void {
   const { packer } = unitOfWork
@@ -84,13 +84,16 @@ export function packTenant(
   packer.step('beginAuditLog', [tenant.id])
 }
 
-export function packTenantDeletion({ packer, tenantId }: UnitOfWork, at: number): void {
+export function packTenantDeletion({ packer, tenantId }: SqliteUnitOfWork, at: number): void {
   packer.step('deleteTenantKeys', [tenantId])
   packer.step('deleteTenant', [tenantId])
   packer.step('noteDeletedTenant', [tenantId, at])
 }
 
-export function packNotice({ packer }: UnitOfWork, { id, notice }: ChangeOf<'put-notice'>): void {
+export function packNotice(
+  { packer }: SqliteUnitOfWork,
+  { id, notice }: ChangeOf<'put-notice'>,
+): void {
   if (notice === null) packer.step('removeNotice', [id])
   else packer.step('putNotice', [id, notice.text, notice.at])
 }

@@ -8,7 +8,7 @@ import { deleteIndexTerms, packIndexTerms } from './index-term-rows.ts'
 import { bytesIn } from './long-rows.ts'
 import type { Param, Statement } from './statements.ts'
 import { CONTENT, packContent } from './token-content.ts'
-import type { UnitOfWork } from './unit-of-work.ts'
+import type { SqliteUnitOfWork } from './unit-of-work.ts'
 import { DEAD, EXPIRE, VISIBLE, livesAt, madeIn, numberOf } from './visibility.ts'
 
 const COLUMNS = Object.keys(CONTENT)
@@ -144,7 +144,7 @@ function pend(values: readonly string[], deleted: string): string {
  * transaction commits.
  */
 export function packUpdate(
-  unitOfWork: UnitOfWork,
+  unitOfWork: SqliteUnitOfWork,
   { token, unlessDuplicate, now }: ChangeOf<'update-token'>,
 ): void {
   const { packer, tenantId, within } = unitOfWork
@@ -168,7 +168,7 @@ export function packUpdate(
 
 /** Packs a deletion, in the same three ways. */
 export function packDeletion(
-  unitOfWork: UnitOfWork,
+  unitOfWork: SqliteUnitOfWork,
   { token, now }: ChangeOf<'delete-token'>,
 ): void {
   const { packer, tenantId, within } = unitOfWork
@@ -184,14 +184,18 @@ export function packDeletion(
 }
 
 /** Releases the locks of transactions that ended; a lock of any other transaction refuses the change. */
-function packLock({ packer, tenantId, within }: UnitOfWork, internalId: string, now: number): void {
+function packLock(
+  { packer, tenantId, within }: SqliteUnitOfWork,
+  internalId: string,
+  now: number,
+): void {
   packer.step('expireHolder', [tenantId, internalId, now])
   packer.step('unlock', [tenantId, internalId])
   packer.step('refuseLocked', [tenantId, internalId, within])
 }
 
 function which(
-  { tenantId, within }: UnitOfWork,
+  { tenantId, within }: SqliteUnitOfWork,
   { internalId }: FoundToken,
   revision: number,
   now: number,

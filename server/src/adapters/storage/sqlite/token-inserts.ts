@@ -7,7 +7,7 @@ import { packIndexTerms } from './index-term-rows.ts'
 import { insert } from './several-rows.ts'
 import type { Param, Statement } from './statements.ts'
 import { CONTENT, packContent } from './token-content.ts'
-import type { UnitOfWork } from './unit-of-work.ts'
+import type { SqliteUnitOfWork } from './unit-of-work.ts'
 import { DEAD, EXPIRE, numberOf } from './visibility.ts'
 
 const { modified_by, modified_at, revision: _revision, ...REST } = CONTENT
@@ -117,7 +117,7 @@ function insertEnlisted(params: Readonly<Record<string, Param>>): Statement {
 }
 
 /** The context that packing a token depends on. In a transaction, single tokens go to its own staging batch. */
-export interface TokenContext extends UnitOfWork {
+export interface TokenContext extends SqliteUnitOfWork {
   /** The staging batch that hides it; null if the commit is applied at once. */
   readonly stagingBatch: number | null
   /** Whether any token of any tenant has a uuid as its name that is not its internal id. */
@@ -160,7 +160,7 @@ export function packToken(context: TokenContext, token: StoredToken): void {
 const row: SqliteValue[] = []
 
 /** Packs the removal of a staged token, which was never visible. */
-export function packRemoval(unitOfWork: UnitOfWork, token: StoredToken): void {
+export function packRemoval(unitOfWork: SqliteUnitOfWork, token: StoredToken): void {
   unitOfWork.packer.step('deleteToken', [unitOfWork.tenantId, token.internalId])
   packIndexTerms(unitOfWork, 'deleteIndexTerm', token)
 }

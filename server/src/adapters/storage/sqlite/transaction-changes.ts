@@ -5,7 +5,7 @@ import { deleteIndexTerms, indexTermsIn } from './index-term-rows.ts'
 import { fewPending } from './long-rows.ts'
 import type { Statement } from './statements.ts'
 import { CONTENT } from './token-content.ts'
-import type { UnitOfWork } from './unit-of-work.ts'
+import type { SqliteUnitOfWork } from './unit-of-work.ts'
 import { EXPIRE, livesAt, numberOf } from './visibility.ts'
 
 const HOLDER = numberOf('?1', '?2')
@@ -135,7 +135,7 @@ export const TRANSACTION_TABLE = {
 } as const satisfies Record<string, Statement>
 
 export function packOpening(
-  { packer, tenantId }: UnitOfWork,
+  { packer, tenantId }: SqliteUnitOfWork,
   { transaction, openMax }: ChangeOf<'open-transaction'>,
 ): void {
   const { id, state, createdBy, createdAt, expiresAt } = transaction
@@ -149,7 +149,7 @@ export function packOpening(
  * are; its pending changes are bounded.
  */
 export function packEnd(
-  { packer, tenantId }: UnitOfWork,
+  { packer, tenantId }: SqliteUnitOfWork,
   { id, as, now }: ChangeOf<'end-transaction'>,
 ): void {
   if (as === 'expired') {
@@ -174,7 +174,7 @@ export function packEnd(
 }
 
 export function packEnlisting(
-  { packer, tenantId }: UnitOfWork,
+  { packer, tenantId }: SqliteUnitOfWork,
   { transactionId, keys, now }: ChangeOf<'enlist'>,
 ): void {
   packer.step('requireOpen', [tenantId, transactionId, now])
