@@ -1,8 +1,8 @@
 /** Measures the gain from batching in the PostgreSQL adapter, against the same statements with one request each. */
 import pg from 'pg'
 import { connectionSettings } from '../src/adapters/storage/postgres/connection-settings.ts'
-import { bounded } from '../src/adapters/storage/postgres/database.ts'
-import { PostgresStore } from '../src/adapters/storage/postgres/postgres-store.ts'
+import { bounded } from '../src/adapters/storage/postgres/connection.ts'
+import { PostgresStore } from '../src/adapters/storage/postgres/store.ts'
 import { tokenOf, type PostgresRow } from '../src/adapters/storage/postgres/rows.ts'
 import { CONTENT, contentOf } from '../src/adapters/storage/postgres/token-content.ts'
 import { VISIBLE } from '../src/adapters/storage/postgres/visibility.ts'

@@ -153,7 +153,7 @@ async function requireEqual(
 
 /** Opens the moved vault as the service would. */
 async function tryOut(url: string, rootKeys: RootKeys, out: CommandInput['out']): Promise<void> {
-  const { PostgresStore } = await import('../adapters/storage/postgres/postgres-store.ts')
+  const { PostgresStore } = await import('../adapters/storage/postgres/store.ts')
   const store = await PostgresStore.open({ url, unfinished: true })
   try {
     const keyring = new LocalKeyring(rootKeys, new SystemRandom(), (id) => store.tenants.keys(id))

@@ -8,8 +8,8 @@ import type { Family } from '../adapters/metrics/exposition.ts'
 import type { Meters } from '../adapters/metrics/meters.ts'
 import { reactorFamilies, writingFamilies } from '../adapters/metrics/adapter-families.ts'
 import { makeDataFolder } from '../adapters/storage/sqlite/make-data-folder.ts'
-import { requireVault } from '../adapters/storage/sqlite/require-vault.ts'
-import { SqliteStore } from '../adapters/storage/sqlite/sqlite-store.ts'
+import { requireVault } from '../adapters/storage/sqlite/requirements.ts'
+import { SqliteStore } from '../adapters/storage/sqlite/store.ts'
 import { NO_RUNNER } from '../adapters/system/no-runner.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemLog } from '../adapters/system/system-log.ts'
@@ -170,7 +170,7 @@ async function openStore(
   // For the root key, unless it is stored elsewhere.
   if (create && config.rootKeyFile === null) makeDataFolder(folder)
   // Loaded on demand, here and elsewhere: most vaults do without, and save 2.5 MB of heap.
-  const { PostgresStore } = await import('../adapters/storage/postgres/postgres-store.ts')
+  const { PostgresStore } = await import('../adapters/storage/postgres/store.ts')
   // The database measures its own waits.
   const store = await PostgresStore.open({ url, deadlineFactor, existing: !create })
   return { store, measured: () => [] }

@@ -60,7 +60,7 @@ export const verify: RunCommand = async ({ flags, out, err }) => {
 async function openTenants({ databaseUrl, dataDir }: Config) {
   if (databaseUrl === null) return readBesideSqliteService(dataDir)
   const { readBesidePostgresServers } =
-    await import('../adapters/storage/postgres/read-beside-servers.ts')
+    await import('../adapters/storage/postgres/read-beside-service.ts')
   return await readBesidePostgresServers(databaseUrl)
 }
 

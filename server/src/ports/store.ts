@@ -17,7 +17,6 @@ import type {
   StoredEnvelope,
   StoredNotice,
   StoredProxy,
-  
   StoredSession,
   StoredTenant,
   StoredToken,

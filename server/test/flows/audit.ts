@@ -18,7 +18,7 @@ import {
   withoutEventsTo,
 } from '../../src/adapters/storage/sqlite/earlier-events.ts'
 import { auditLogReader } from '../../src/adapters/storage/sqlite/audit-log-reader.ts'
-import { SqliteStore } from '../../src/adapters/storage/sqlite/sqlite-store.ts'
+import { SqliteStore } from '../../src/adapters/storage/sqlite/store.ts'
 import { SystemRandom } from '../../src/adapters/system/system-random.ts'
 import { auditCheckpointer } from '../../src/audit/checkpoint.ts'
 import { sweepAuditLogs } from '../../src/audit/retention.ts'

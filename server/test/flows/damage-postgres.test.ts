@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
-import { PostgresStore } from '../../src/adapters/storage/postgres/postgres-store.ts'
+import { PostgresStore } from '../../src/adapters/storage/postgres/store.ts'
 import { eachKindVault } from '../damage/each-kind.ts'
 import { damage } from '../kit/damage.ts'
 import { openPatiently } from '../kit/postgres/patient-store.ts'

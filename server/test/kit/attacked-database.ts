@@ -7,7 +7,7 @@ import {
   type PostgresAuditLogSnapshot,
 } from '../../src/adapters/storage/postgres/audit-log-snapshot.ts'
 import { openSqliteAuditLog } from '../../src/adapters/storage/sqlite/audit-log-snapshot.ts'
-import { SqliteStore } from '../../src/adapters/storage/sqlite/sqlite-store.ts'
+import { SqliteStore } from '../../src/adapters/storage/sqlite/store.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { openPatiently } from './postgres/patient-store.ts'
 

@@ -1,5 +1,5 @@
 /** Commits one token, reports it, then commits 1,000 at once, optionally in a transaction; its probe decides how far it gets. */
-import { SqliteStore } from '../../src/adapters/storage/sqlite/sqlite-store.ts'
+import { SqliteStore } from '../../src/adapters/storage/sqlite/store.ts'
 import type { Change } from '../../src/ports/change.ts'
 import { TENANT, insertNumbered } from './sqlite-kit.ts'
 

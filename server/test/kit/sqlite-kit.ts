@@ -7,7 +7,7 @@ import type { TestContext } from 'node:test'
 import type { Change } from '../../src/ports/change.ts'
 import type { StoredToken } from '../../src/ports/stored.ts'
 import type { ProbePoint } from '../../src/adapters/storage/sqlite/run-batch.ts'
-import { SqliteStore, type SqliteOptions } from '../../src/adapters/storage/sqlite/sqlite-store.ts'
+import { SqliteStore, type SqliteOptions } from '../../src/adapters/storage/sqlite/store.ts'
 
 export const TENANT = '00000000-0000-4000-8000-00000000000a'
 

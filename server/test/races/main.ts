@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
-import { SqliteStore } from '../../src/adapters/storage/sqlite/sqlite-store.ts'
+import { SqliteStore } from '../../src/adapters/storage/sqlite/store.ts'
 import { races } from './run.ts'
 
 const { values } = parseArgs({

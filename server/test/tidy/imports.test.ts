@@ -25,7 +25,7 @@ test('the program loads what a command needs when that is given', () => {
 
 test('the service loads what only PostgreSQL or sending needs when there is such need', () => {
   const loaded = [...loadedWith('src/cli/serve.ts', sourceFiles())]
-  assert.ok(loaded.includes('src/adapters/storage/sqlite/sqlite-store.ts'))
+  assert.ok(loaded.includes('src/adapters/storage/sqlite/store.ts'))
   const later = (it: string): boolean =>
     it.startsWith('src/adapters/storage/postgres/') || it === 'src/adapters/egress/pool.ts'
   assert.deepEqual(loaded.filter(later), [])

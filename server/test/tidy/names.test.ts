@@ -47,7 +47,7 @@ describe('wireNames()', () => {
     ['src/tokens/tokenize-plan.ts', `const LIMIT_MAX = refuse('token_not_found') // created_by`],
     ['src/tokens/wire.ts', 'created_by'],
     ['src/tokens/types/card.ts', 'expiration_month'],
-    ['src/adapters/storage/sqlite/sqlite-store.ts', 'row.created_by'],
+    ['src/adapters/storage/sqlite/store.ts', 'row.created_by'],
     ['src/base/service-error.ts', 'token_not_found'],
     ['src/tokens/tokenize-plan.test.ts', 'created_by'],
   ]

@@ -1,4 +1,4 @@
-import { STATEMENT_MS_MAX } from '../../adapters/storage/postgres/database.ts'
+import { STATEMENT_MS_MAX } from '../../adapters/storage/postgres/connection.ts'
 import type { PostgresFacts } from '../../adapters/storage/postgres/inspection.ts'
 import {
   CheckSkipped,

@@ -16,7 +16,7 @@ import type {
   ProxyReader,
   SessionReader,
 } from '../../../src/ports/store.ts'
-import type { StoredApplication,  StoredTenant } from '../../../src/ports/stored.ts'
+import type { StoredApplication, StoredTenant } from '../../../src/ports/stored.ts'
 import { LISTED_NAMES, type ListedName, type StoredOf } from '../../../src/ports/store/entities.ts'
 import type { MemoryEntities } from './memory-entities.ts'
 import { byAge, copyOf, newestFirst, pageOf } from './memory-table.ts'

@@ -14,7 +14,7 @@ import type {
   TokenReader,
   TransactionReader,
 } from '../../../src/ports/store.ts'
-import type {  StoredTenant } from '../../../src/ports/stored.ts'
+import type { StoredTenant } from '../../../src/ports/stored.ts'
 import { MemoryEntities } from './memory-entities.ts'
 import { envelopesIn, renewIn, type MemoryEnvelope } from './memory-envelopes.ts'
 import { isOfKeys, MemoryKeys } from './memory-keys.ts'

@@ -1,4 +1,4 @@
-import { PostgresStore } from '../../../src/adapters/storage/postgres/postgres-store.ts'
+import { PostgresStore } from '../../../src/adapters/storage/postgres/store.ts'
 
 /** Multiplies the deadlines of the database in tests that are about what the service does, not how fast. */
 export const PATIENT = 100

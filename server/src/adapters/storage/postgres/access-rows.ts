@@ -1,40 +1,14 @@
 import { ACCESS_ROWS_AT_ONCE } from '../../../base/limits.ts'
-import {
-  applicationKeyStatement,
-  applicationStatement,
-  sessionStatement,
-  type AccessRow,
-  type AccessTable,
-} from '../../../ports/access-state.ts'
+import type { AccessRow, AccessTable } from '../../../ports/access-state.ts'
 import type { AccessRowReader } from '../../../ports/store.ts'
+import { ACCESS_TABLE_COLUMNS } from '../entity/access-tables.ts'
 import { storedOf } from './entity-rows.ts'
 import type { PostgresRow } from './rows.ts'
 import type { AskPostgres } from './session.ts'
 
-interface PostgresAccessTable {
-  readonly key: readonly string[]
-  readonly statementOf: (tenantId: string, row: PostgresRow) => string[]
-}
-
-const TABLES: Readonly<Record<AccessTable, PostgresAccessTable>> = {
-  applications: {
-    key: ['id'],
-    statementOf: (tenantId, row) => applicationStatement(tenantId, storedOf('application', row)),
-  },
-  application_keys: {
-    key: ['application', 'id'],
-    statementOf: (tenantId, row) =>
-      applicationKeyStatement(tenantId, storedOf('application_key', row)),
-  },
-  sessions: {
-    key: ['id'],
-    statementOf: (tenantId, row) => sessionStatement(tenantId, storedOf('session', row)),
-  },
-}
-
 export function accessRowReader(ask: AskPostgres): AccessRowReader {
   return async function* (tenantId, table) {
-    const { key } = TABLES[table]
+    const { key } = ACCESS_TABLE_COLUMNS[table]
     const columns = key.join(', ')
     const from = `SELECT * FROM ${table} WHERE tenant = $1`
     const limit = `ORDER BY ${columns} LIMIT ${ACCESS_ROWS_AT_ONCE}`
@@ -55,7 +29,11 @@ function accessRowOf(tenantId: string, table: AccessTable, row: PostgresRow): Ac
   const proof = row.proof instanceof Uint8Array ? row.proof : null
   const id = String(row.id)
   try {
-    return { id, statement: TABLES[table].statementOf(tenantId, row), proof }
+    return {
+      id,
+      statement: ACCESS_TABLE_COLUMNS[table].statementOf(tenantId, (it) => storedOf(it, row)),
+      proof,
+    }
   } catch {
     return { id, statement: null, proof }
   }

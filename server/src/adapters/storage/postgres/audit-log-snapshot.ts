@@ -1,17 +1,17 @@
-import type { AccessRowReader, AuditLogReader, TenantReader } from '../../../ports/store.ts'
+import type { Store } from '../../../ports/store.ts'
 import { accessRowReader } from './access-rows.ts'
+import { auditLogReader } from './audit-log-reader.ts'
 import { connectionSettings } from './connection-settings.ts'
-import { bounded, connectedTo } from './database.ts'
-import { auditLogReader, tenantReader } from './readers.ts'
+import { bounded, connectedTo } from './connection.ts'
 import { refuseUnfinishedMove, requireFidelity } from './requirements.ts'
-import type { PostgresRow } from './rows.ts'
-import type { AskPostgres } from './session.ts'
+import { Session } from './session.ts'
+import { tenantReader } from './tenant-reader.ts'
 
 /** A read-only view of all audit logs at one moment, for verification. */
-export interface PostgresAuditLogSnapshot {
-  readonly tenants: TenantReader
-  readonly auditLog: AuditLogReader
-  readonly accessRows: AccessRowReader
+export interface PostgresAuditLogSnapshot extends Pick<
+  Store,
+  'tenants' | 'auditLog' | 'accessRows'
+> {
   readonly close: () => Promise<void>
 }
 
@@ -27,8 +27,7 @@ export async function openPostgresAuditLog(url: string): Promise<PostgresAuditLo
     // Verification computes between queries, for longer than connections that hold locks may idle.
     idle_in_transaction_session_timeout: 0,
   })
-  const ask: AskPostgres = async (text, values = []) =>
-    (await client.query<PostgresRow>(text, values as unknown[])).rows
+  const { ask } = new Session(client)
   try {
     await ask('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
     const [row] = await ask("SELECT to_regclass('tenant_heads') IS NOT NULL AS there")

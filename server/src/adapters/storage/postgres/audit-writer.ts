@@ -6,7 +6,7 @@ import {
   type ChainPosition,
 } from '../../../ports/audit-log.ts'
 import { allOf } from './all-of.ts'
-import { columnsOf, rowsFrom } from './bulk.ts'
+import { columnsOf, rowsFrom } from './several-rows.ts'
 import type { PostgresRow } from './rows.ts'
 import { kept, type Session } from './session.ts'
 

@@ -5,7 +5,7 @@ import pg from 'pg'
 import { atTheEnd, freshDatabase } from '../../../../test/kit/postgres/test-database.ts'
 import { arrayOf, type Scalar } from './binary-array.ts'
 import { connectionSettings } from './connection-settings.ts'
-import { bounded } from './database.ts'
+import { bounded } from './connection.ts'
 
 const client = new pg.Client(bounded(connectionSettings(await freshDatabase())))
 await client.connect()

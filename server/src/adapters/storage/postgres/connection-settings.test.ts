@@ -6,7 +6,7 @@ import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { startCluster } from '../../../../test/kit/postgres/cluster.ts'
 import { connectionSettings } from './connection-settings.ts'
-import { PostgresStore } from './postgres-store.ts'
+import { PostgresStore } from './store.ts'
 
 describe('connectionSettings()', () => {
   test('reads what the address says', () => {

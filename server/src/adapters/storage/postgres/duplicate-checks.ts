@@ -1,7 +1,7 @@
 /** Finds duplicates: live tokens of the same type and fingerprint. */
 import { NIL_ID } from '../../../base/id.ts'
 import type { StoredToken } from '../../../ports/stored.ts'
-import { columnsOf, rowsFrom } from './bulk.ts'
+import { columnsOf, rowsFrom } from './several-rows.ts'
 import type { Session } from './session.ts'
 import { packText } from './text.ts'
 import type { UnitOfWork } from './unit-of-work.ts'

@@ -1,65 +1,21 @@
-/** Lists every column that holds envelopes, scans them, and replaces envelopes during key rotation. */
-import {
-  ENTITIES,
-  SEALED_NAMES,
-  type EnvelopePart,
-  type EnvelopeTable,
-} from '../../../ports/store/entities.ts'
-import { encryptedColumnsOf, keyColumnsOf } from '../../../ports/store/entity-columns.ts'
+/** Finds the envelopes of a tenant, and replaces them. */
 import { ENVELOPE_BYTES_AT_ONCE } from '../../../base/limits.ts'
 import type { RenewedEnvelope } from '../../../ports/change.ts'
+import { sealedColumns, type SealedColumns } from '../entity/sealed-columns.ts'
 import type { Session, PostgresValue } from './session.ts'
 import { packText } from './text.ts'
 
-interface PostgresSealedColumns {
-  readonly table: EnvelopeTable
-  /** The column that identifies a row within the tenant, and its type. */
-  readonly row: string
-  readonly rowType: 'uuid' | 'text'
-  readonly columns: Readonly<Record<string, EnvelopePart>>
-  /** SQL for the parts of the envelopes' seal context, and the FROM item they come from. */
-  readonly id: string
-  readonly type: string
-  readonly containers: string
-  readonly from: string
-}
+export const SEALED = sealedColumns((id) => `${id}::text`)
 
-/** All columns with envelopes, table by table; a test proves that there are no others. */
-export const SEALED: readonly PostgresSealedColumns[] = [
-  {
-    ...sealedIn('tokens', 'serial'),
-    columns: { data: 'data', cvc: 'cvc' },
-    id: 'coalesce(it.name, it.serial::text)',
-    type: 'it.type',
-    containers: 'it.containers',
-  },
-  {
-    ...sealedIn('pending', 'serial'),
-    columns: { data: 'data', cvc: 'cvc' },
-    id: 'coalesce(token.name, token.serial::text)',
-    type: 'token.type',
-    containers: "coalesce(it.containers, '[]')",
-    // Pending changes of a deleted token never take effect, so the join may skip them.
-    from: 'pending AS it JOIN tokens AS token USING (tenant, serial)',
-  },
-  ...SEALED_NAMES.map((name): PostgresSealedColumns => {
-    const [key] = keyColumnsOf(name)
-    const columns = encryptedColumnsOf(name).map((it) => [it.name, it.encrypted!.part])
-    return {
-      ...sealedIn(ENTITIES[name].table, key?.name ?? 'tenant'),
-      rowType: key?.kind === 'name' ? 'text' : 'uuid',
-      columns: Object.fromEntries(columns) as Record<string, EnvelopePart>,
-    }
-  }),
-]
+const TYPES = { id: 'uuid', text: 'text' } as const
 
 /**
  * Returns a query that scans up to $3 rows of tenant $1 in one table, those after $4 if `follows`. It yields the
  * envelopes that do not start with $2, the current key id, and null in place of the others. It stops at the first row
  * beyond the byte limit; `stretch` is the number of rows scanned.
  */
-export function lookFor(sealed: PostgresSealedColumns, follows: boolean): string {
-  const { row, rowType, columns, id, type, containers, from } = sealed
+export function lookFor(sealed: SealedColumns, follows: boolean): string {
+  const { row, rowKind, columns, id, type, containers, from } = sealed
   const names = Object.keys(columns)
   const behind = names.map(
     (it) =>
@@ -71,7 +27,7 @@ export function lookFor(sealed: PostgresSealedColumns, follows: boolean): string
         ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS bytes_before
       FROM (SELECT it.${row} AS place, ${id} AS id, ${type} AS type, ${containers} AS containers,
           ${behind.join(', ')}
-        FROM ${from} WHERE it.tenant = $1 ${follows ? `AND it.${row} > $4::${rowType}` : ''}
+        FROM ${from} WHERE it.tenant = $1 ${follows ? `AND it.${row} > $4::${TYPES[rowKind]}` : ''}
         ORDER BY it.${row} LIMIT $3) AS looked) AS counted
     WHERE bytes_before < ${ENVELOPE_BYTES_AT_ONCE} ORDER BY place`
 }
@@ -82,7 +38,7 @@ export async function renewEnvelopes(
   tenantId: string,
   envelopes: readonly RenewedEnvelope[],
 ): Promise<void> {
-  for (const { table, row, rowType, columns } of SEALED) {
+  for (const { table, row, rowKind, columns } of SEALED) {
     for (const [column, part] of Object.entries(columns)) {
       const own = envelopes.filter((it) => it.table === table && it.part === part)
       if (own.length === 0) continue
@@ -93,23 +49,10 @@ export async function renewEnvelopes(
       ]
       await session.run(
         `UPDATE ${table} AS it SET ${column} = new.renewed
-         FROM unnest($2::${rowType}[], $3::bytea[], $4::bytea[]) AS new (at, renewed, envelope)
+         FROM unnest($2::${TYPES[rowKind]}[], $3::bytea[], $4::bytea[]) AS new (at, renewed, envelope)
          WHERE it.tenant = $1 AND it.${row} = new.at AND it.${column} = new.envelope`,
         [tenantId, ...values],
       )
     }
-  }
-}
-
-/** Describes a table whose envelopes belong to what `row` identifies. */
-function sealedIn(table: EnvelopeTable, row: string): Omit<PostgresSealedColumns, 'columns'> {
-  return {
-    table,
-    row,
-    rowType: 'uuid',
-    id: `it.${row}::text`,
-    type: "''",
-    containers: "'[]'",
-    from: `${table} AS it`,
   }
 }

@@ -1,5 +1,5 @@
 import { unpackIndexes } from '../../../ports/packed-token.ts'
-import { insertRows, columnsOf, rowsFrom } from './bulk.ts'
+import { insertRows, columnsOf, rowsFrom } from './several-rows.ts'
 import type { PostgresRow } from './rows.ts'
 import type { Session } from './session.ts'
 

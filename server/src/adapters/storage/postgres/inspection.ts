@@ -1,13 +1,13 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import type { JobReader } from '../../../ports/jobs.ts'
-import type { AccessRowReader, AuditLogReader, TenantReader } from '../../../ports/store.ts'
+import type { Store } from '../../../ports/store.ts'
 import { accessRowReader } from './access-rows.ts'
+import { auditLogReader } from './audit-log-reader.ts'
 import { connectionSettings, isHere } from './connection-settings.ts'
-import { bounded, connectedTo, CONNECTIONS_MAX } from './database.ts'
+import { bounded, connectedTo } from './connection.ts'
+import { CONNECTIONS_MAX } from './database.ts'
 import { jobReader } from './job-reader.ts'
-import { auditLogReader, tenantReader } from './readers.ts'
-import type { PostgresRow } from './rows.ts'
-import type { AskPostgres } from './session.ts'
+import { migrations, migrationText } from './migrate.ts'
+import { Session, type AskPostgres } from './session.ts'
+import { tenantReader } from './tenant-reader.ts'
 
 /** The properties of a database that decide whether it can be served from. */
 export interface PostgresFacts {
@@ -47,12 +47,7 @@ export interface PostgresInspection {
   readonly version: number
   readonly knownVersion: number
   /** Only for a database of this program's version. All reads see the same snapshot. */
-  readonly readers: () => {
-    readonly tenants: TenantReader
-    readonly jobs: JobReader
-    readonly auditLog: AuditLogReader
-    readonly accessRows: AccessRowReader
-  }
+  readonly readers: () => Pick<Store, 'tenants' | 'jobs' | 'auditLog' | 'accessRows'>
   readonly close: () => Promise<void>
 }
 
@@ -70,9 +65,10 @@ export async function openPostgresInspection(url: string): Promise<PostgresInspe
     // The readers expect this value. Set only now, since the facts hold the value that the service would get.
     if (reading) await client.query('SET LOCAL bytea_output = hex')
   }
-  const ask: AskPostgres = async (text, values = []) => {
+  const session = new Session(client)
+  const ask: AskPostgres = async (text, values) => {
     try {
-      return (await client.query<PostgresRow>(text as string, values as unknown[])).rows
+      return await session.ask(text, values)
     } catch (error) {
       // Otherwise one failed query would fail every later one.
       await client.query('ROLLBACK').then(begin, () => {})
@@ -89,7 +85,7 @@ export async function openPostgresInspection(url: string): Promise<PostgresInspe
     return {
       facts,
       version: await versionOf(ask),
-      knownVersion: knownVersion(),
+      knownVersion: migrations().length,
       readers: () => ({
         tenants: tenantReader(ask),
         jobs: jobReader(ask),
@@ -176,22 +172,10 @@ async function isReadable(ask: AskPostgres, table: string): Promise<boolean> {
   return it!.readable === true
 }
 
-function knownVersion(): number {
-  return migrations().length
-}
-
 /** Returns the tables that this program has ever created. */
 function ownTables(): string[] {
   const created = migrations().flatMap((it) => [
-    ...readFileSync(new URL(it, MIGRATIONS), 'utf8').matchAll(
-      /^CREATE TABLE (?:IF NOT EXISTS )?(\w+)/gm,
-    ),
+    ...migrationText(it).matchAll(/^CREATE TABLE (?:IF NOT EXISTS )?(\w+)/gm),
   ])
   return ['schema_version', ...created.map(([, name]) => name!)]
 }
-
-function migrations(): string[] {
-  return readdirSync(MIGRATIONS).filter((it) => it.endsWith('.sql'))
-}
-
-const MIGRATIONS = new URL('./migrations/', import.meta.url)

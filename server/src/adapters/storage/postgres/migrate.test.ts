@@ -13,10 +13,10 @@ import {
   token,
 } from '../../../ports/store-kit.contract.ts'
 import { connectionSettings } from './connection-settings.ts'
-import { atLeisure } from './database.ts'
+import { atLeisure } from './connection.ts'
 import { migrate, schemaOf } from './migrate.ts'
 import { openPostgresAuditLog } from './audit-log-snapshot.ts'
-import { PostgresStore } from './postgres-store.ts'
+import { PostgresStore } from './store.ts'
 
 test('schema.sql says what the migrations make', async () => {
   const settings = connectionSettings(await freshDatabase())

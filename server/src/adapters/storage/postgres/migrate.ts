@@ -24,7 +24,7 @@ export async function migrate(session: Session): Promise<void> {
   const version = await versionOf(session)
   refuseNewerSchema(version, steps.length)
   for (const name of steps.slice(version)) {
-    await session.run(readFileSync(new URL(name, FOLDER), 'utf8'))
+    await session.run(migrationText(name))
   }
   await session.run('UPDATE schema_version SET version = $1 WHERE version <> $1', [steps.length])
   await session.commit()
@@ -40,10 +40,15 @@ export async function requireCurrentSchema(ask: AskPostgres): Promise<void> {
   requireSchema(Number(row?.version ?? 0), migrations().length)
 }
 
-function migrations(): string[] {
+/** Returns the names of the migrations, in their order. */
+export function migrations(): string[] {
   return readdirSync(FOLDER)
     .filter((name) => name.endsWith('.sql'))
     .sort()
+}
+
+export function migrationText(name: string): string {
+  return readFileSync(new URL(name, FOLDER), 'utf8')
 }
 
 /** Returns every column, key and index of the database, for comparison with schema.sql. */

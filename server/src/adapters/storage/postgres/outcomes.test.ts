@@ -29,7 +29,7 @@ import {
 } from '../../../ports/store-kit.contract.ts'
 import type { Change } from '../../../ports/change.ts'
 import type { Store } from '../../../ports/store.ts'
-import { PostgresStore } from './postgres-store.ts'
+import { PostgresStore } from './store.ts'
 
 /** Opens one store whose connections go through a proxy, and another that connects directly. */
 async function meddled(

@@ -1,23 +1,13 @@
 /** Bulk path for the most common commits: new tokens, answers remembered for replay, audit events. */
 import type { Change } from '../../../ports/change.ts'
-import type { StoredAnswer } from '../../../ports/stored.ts'
 import { allOf } from './all-of.ts'
-import { columnsOf, rowsFrom } from './bulk.ts'
+import { rememberAnswers, type AnswerOfTenant } from './answer-changes.ts'
 import { pendingOf, type PostgresAuditWriter } from './audit-writer.ts'
 import type { Commit } from './run-batch.ts'
 import { troubleOf, type Session } from './session.ts'
-import { packText } from './text.ts'
 import { ROWS_AT_ONCE, insertTokens, isNamedByUuid, type TokenInsert } from './token-inserts.ts'
 import { countedOf, type PostgresTokenTally } from './token-tally.ts'
 import { mustBeUnique, placesOfDuplicates } from './duplicate-checks.ts'
-
-const ANSWER = {
-  tenant: 'uuid',
-  id: 'text',
-  status: 'integer',
-  body: 'bytea',
-  expires_at: 'bigint',
-} as const
 
 /** Whether the commit has only changes that can be inserted in bulk with others' and almost never conflict. */
 export function isPlain(changes: readonly Change[]): boolean {
@@ -81,7 +71,7 @@ export async function insertTogether(
   try {
     const [inserted, remembered] = await allOf([
       insertTokens(session, making.filter((it) => !begun.has(it)).flatMap(tokensOf)),
-      rememberAnswers(session, making),
+      rememberAnswers(session, making.flatMap(answersOf)),
     ])
     return inserted && remembered ? left : null
   } catch (error) {
@@ -113,36 +103,14 @@ function keyOf({ tenantId, token: { type, fingerprint } }: TokenInsert): string 
   return JSON.stringify([tenantId, type, fingerprint])
 }
 
-/** Remembers the answers of the commits; returns whether all were new. */
-async function rememberAnswers(session: Session, commits: readonly Commit[]): Promise<boolean> {
-  const times: number[] = []
-  const rows = commits.flatMap(({ tenantId, changes }) =>
-    changes.flatMap((it) => {
-      if (it.kind !== 'remember-answer') return []
-      times.push(it.now)
-      return [rowOf(tenantId, it.answer)]
-    }),
-  )
-  if (rows.length === 0) return true
-  const remembered = await session.run(
-    `INSERT INTO answers (tenant, id, status, body, expires_at)
-     SELECT tenant, id, status, body, expires_at FROM ${rowsFrom(ANSWER, 'rows')}
-     ON CONFLICT (tenant, id) DO UPDATE
-     SET status = excluded.status, body = excluded.body, expires_at = excluded.expires_at
-     WHERE answers.expires_at <= $6`,
-    [...columnsOf(ANSWER, rows), Math.min(...times)],
-  )
-  return remembered === rows.length
-}
-
-function rowOf(tenantId: string, { id, status, body, expiresAt }: StoredAnswer) {
-  return [tenantId, packText(id), status, body, expiresAt]
-}
-
 function tokensOf({ tenantId, changes }: Commit): TokenInsert[] {
   return changes.flatMap((it) =>
     it.kind === 'insert-tokens'
       ? it.tokens.map((token) => ({ tenantId, token, within: null }))
       : [],
   )
+}
+
+function answersOf({ tenantId, changes }: Commit): AnswerOfTenant[] {
+  return changes.flatMap((it) => (it.kind === 'remember-answer' ? [{ ...it, tenantId }] : []))
 }

@@ -1,7 +1,7 @@
 import { retiredKeyError } from '../../../ports/retired-keys.ts'
 import type { Change, Conflict } from '../../../ports/change.ts'
 import { allOf } from './all-of.ts'
-import { applyChange } from './apply-change.ts'
+import { applyChange } from './changes.ts'
 import { lockTenants } from './lock-tenants.ts'
 import { insertTogether, insertUnopposed, isLong, isPlain, isUnopposed } from './plain-commits.ts'
 import { PostgresAuditWriter } from './audit-writer.ts'

@@ -1,11 +1,9 @@
-import type { Change } from '../../../ports/change.ts'
+import type { ChangeOf } from '../../../ports/change.ts'
 import type { ChangeStep, UnitOfWork } from './unit-of-work.ts'
-
-const ABSENT = { kind: 'absent' } as const
 
 export async function authorizeSession(
   { session, tenantId }: UnitOfWork,
-  { id, authorization, expiresAt, proof, now }: Extract<Change, { kind: 'authorize-session' }>,
+  { id, authorization, expiresAt, proof, now }: ChangeOf<'authorize-session'>,
 ): ChangeStep {
   const { permissions, rules, applicationId, keyId } = authorization
   const given = await session.run(
@@ -25,5 +23,17 @@ export async function authorizeSession(
       proof,
     ],
   )
-  return given === 0 ? ABSENT : null
+  return given === 0 ? { kind: 'absent' } : null
+}
+
+export async function proveSession(
+  { session, tenantId }: UnitOfWork,
+  { id, before, proof }: ChangeOf<'prove-session'>,
+): ChangeStep {
+  await session.run(
+    `UPDATE sessions SET proof = $4
+     WHERE tenant = $1 AND id = $2 AND proof IS NOT DISTINCT FROM $3::bytea`,
+    [tenantId, id, before, proof],
+  )
+  return null
 }

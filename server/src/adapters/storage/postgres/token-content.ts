@@ -1,4 +1,5 @@
 /** The columns of a token, and the values of those that can change. */
+import { INLINE_DATA_BYTES_MAX } from '../../../base/limits.ts'
 import { packContainers, packIndexes } from '../../../ports/packed-token.ts'
 import type { StoredToken } from '../../../ports/stored.ts'
 import { indexTermsOf } from '../../../ports/index-terms.ts'
@@ -43,6 +44,11 @@ export function columnsIf(condition: string, table: string): string {
   return TOKEN_COLUMNS.map((it) =>
     it === 'data' ? `CASE WHEN ${condition} THEN ${table}.data END AS data` : `${table}.${it}`,
   ).join(', ')
+}
+
+/** Selects the columns of a token in `table`, for authorization. */
+export function foundColumns(table: string): string {
+  return columnsIf(`octet_length(${table}.data) <= ${INLINE_DATA_BYTES_MAX}`, table)
 }
 
 /** Returns a token's values in the order of CONTENT. */

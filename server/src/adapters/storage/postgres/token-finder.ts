@@ -6,7 +6,7 @@ import {
 } from '../../../base/limits.ts'
 import type { FoundToken, StoredToken } from '../../../ports/stored.ts'
 import { DataCount, TooMuchData, withoutLongData } from '../../../ports/too-much-data.ts'
-import { rowsFrom, columnsOf } from './bulk.ts'
+import { rowsFrom, columnsOf } from './several-rows.ts'
 import { idOf, tokenOf } from './rows.ts'
 import { kept, type AskPostgres, type PostgresValue } from './session.ts'
 import { packText } from './text.ts'

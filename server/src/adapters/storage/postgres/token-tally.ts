@@ -1,5 +1,5 @@
 import type { StoredToken } from '../../../ports/stored.ts'
-import { columnsOf, rowsFrom } from './bulk.ts'
+import { columnsOf, rowsFrom } from './several-rows.ts'
 import type { PostgresRow } from './rows.ts'
 import { kept, type Session } from './session.ts'
 import { packText } from './text.ts'

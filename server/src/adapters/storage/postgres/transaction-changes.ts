@@ -2,7 +2,7 @@
 import { NIL_ID, isUuid } from '../../../base/id.ts'
 import type { Change } from '../../../ports/change.ts'
 import { allOf } from './all-of.ts'
-import { columnsOf, insertRows } from './bulk.ts'
+import { columnsOf, insertRows } from './several-rows.ts'
 import type { Session } from './session.ts'
 import { packText } from './text.ts'
 import { CONTENT } from './token-content.ts'

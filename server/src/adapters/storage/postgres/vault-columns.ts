@@ -9,7 +9,7 @@ import {
   type VaultTableName,
   type VaultValue,
 } from '../../../ports/vault-tables.ts'
-import type { Columns } from './bulk.ts'
+import type { Columns } from './several-rows.ts'
 import { packText, unpackText } from './text.ts'
 
 const TYPES: Readonly<Record<VaultColumn, string>> = {

@@ -12,7 +12,7 @@ import {
   type VaultTableName,
   type VaultValue,
 } from '../../../ports/vault-tables.ts'
-import { PostgresStore } from './postgres-store.ts'
+import { PostgresStore } from './store.ts'
 import { tableHere } from './vault-columns.ts'
 import { withVaultTarget, type PostgresVaultTarget } from './vault-target.ts'
 

@@ -6,9 +6,9 @@ import {
   type VaultChunk,
   type VaultTableName,
 } from '../../../ports/vault-tables.ts'
-import { columnsOf, rowsFrom } from './bulk.ts'
+import { columnsOf, rowsFrom } from './several-rows.ts'
 import { connectionSettings } from './connection-settings.ts'
-import { atLeisure } from './database.ts'
+import { atLeisure } from './connection.ts'
 import { migrate } from './migrate.ts'
 import { requireDurability, requireFidelity } from './requirements.ts'
 import { troubleOf, type Session } from './session.ts'

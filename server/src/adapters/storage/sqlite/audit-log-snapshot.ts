@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { AccessRowReader, AuditLogReader, TenantReader } from '../../../ports/store.ts'
+import type { Store } from '../../../ports/store.ts'
 import { accessRowReader } from './access-rows.ts'
 import { openConnection } from './connection.ts'
 import { requireDatabase } from './data-folder.ts'
@@ -8,10 +8,7 @@ import { tenantReader } from './tenant-reader.ts'
 import { UnusableDatabase } from './unusable-database.ts'
 
 /** The audit log and the tenants as of one moment, for checking. */
-export interface SqliteAuditLogSnapshot {
-  readonly tenants: TenantReader
-  readonly auditLog: AuditLogReader
-  readonly accessRows: AccessRowReader
+export interface SqliteAuditLogSnapshot extends Pick<Store, 'tenants' | 'auditLog' | 'accessRows'> {
   readonly close: () => void
 }
 

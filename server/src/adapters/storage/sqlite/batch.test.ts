@@ -3,7 +3,9 @@ import { test } from 'node:test'
 import * as fc from '../../../../test/kit/fast-check.ts'
 import { BatchPacker, BatchReader, type SqliteValue } from './batch.ts'
 import { packId } from './ids.ts'
-import { STATEMENT, STATEMENTS } from './statements.ts'
+import { STATEMENT, STATEMENTS, type StatementName } from './statements.ts'
+
+const NAMES = Object.keys(STATEMENT) as StatementName[]
 
 interface BatchStep {
   readonly statement: number
@@ -47,7 +49,7 @@ test('bytes are packed anew each time, for their owner may have written over the
   const packer = new BatchPacker()
   const bytes = Uint8Array.of(1)
   const hashed = (hash: Uint8Array): BatchStep => {
-    return { statement: STATEMENT.insertTokenIndex, values: ['t', hash, 's'] }
+    return { statement: STATEMENT.insertIndexTerm, values: ['t', hash, 's'] }
   }
   pack(packer, [hashed(bytes)])
   bytes[0] = 2
@@ -57,7 +59,7 @@ test('bytes are packed anew each time, for their owner may have written over the
 
 function pack(packer: BatchPacker, steps: readonly BatchStep[]): void {
   packer.open()
-  for (const { statement, values } of steps) packer.step(statement, values)
+  for (const { statement, values } of steps) packer.step(NAMES[statement]!, values)
 }
 
 function read(batch: ArrayBuffer): BatchStep[][] {

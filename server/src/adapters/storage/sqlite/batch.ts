@@ -1,5 +1,5 @@
 import { writeUuid } from '../../../base/uuid-bytes.ts'
-import { STATEMENTS } from './statements.ts'
+import { STATEMENT, STATEMENTS, type StatementName } from './statements.ts'
 
 /**
  * A batch of commits as bytes, transferred to the writer in one message without copying.
@@ -51,7 +51,8 @@ export class BatchPacker {
     this.#bytes[this.#at++] = OPENING | (stages ? STAGES : 0)
   }
 
-  step(statement: number, values: readonly SqliteValue[]): void {
+  step(name: StatementName, values: readonly SqliteValue[]): void {
+    const statement = STATEMENT[name]
     const { params, plain } = STATEMENTS[statement]!
     if (plain !== true) this.#bytes[this.#opening]! |= GUARDED
     this.#reserve(1)

@@ -7,15 +7,15 @@ import { RetiredKeys } from '../../../ports/retired-keys.ts'
 import type { Change, Conflict } from '../../../ports/change.ts'
 import type { StoredToken } from '../../../ports/stored.ts'
 import { BatchPacker } from './batch.ts'
-import { enlistedIn, isNamedByUuid, packChange, packToken } from './changes.ts'
+import { enlistedIn, packChange } from './changes.ts'
 import { conflictOf } from './conflict-of.ts'
 import { CommitWatchdog } from './commit-watchdog.ts'
 import { COMMIT_TOKENS_MAX, LongList, tokensOf, type ListRefusal } from './long-list.ts'
 import type { QueueActivity } from './queue-activity.ts'
 import type { BatchResult } from './run-batch.ts'
 import { startSmallThread } from './small-thread.ts'
-import { STATEMENT } from './statements.ts'
-import { packSweep } from './token-changes.ts'
+import { packSweep } from './sweep.ts'
+import { isNamedByUuid, packToken } from './token-inserts.ts'
 import type { LogReply, WriterData, WriterReply, WriterRequest } from './writer.ts'
 
 export interface SqliteQueueOptions extends WriterData {
@@ -169,13 +169,13 @@ export class SqliteCommitQueue {
       }
       const within = enlistedIn(changes)
       const { uuidNames, transactions } = this.#seen()
-      const context = { tenantId, stagingBatch: null, uuidNames, transactions, within }
       waiting.tokens = tokens.length > 0 ? tokens : updatedBy(changes)
       this.#pack(
         waiting,
         (packer) => {
-          for (const change of changes) packChange(packer, tenantId, change, within)
-          for (const token of tokens) packToken(packer, context, token)
+          const context = { packer, tenantId, within, stagingBatch: null, uuidNames, transactions }
+          for (const change of changes) packChange(context, change)
+          for (const token of tokens) packToken(context, token)
         },
         moved(),
       )
@@ -185,7 +185,7 @@ export class SqliteCommitQueue {
   /** Resolves when a heartbeat is written. */
   heartbeat(): Promise<unknown> {
     return this.#whenWriting((waiting) => {
-      this.#pack(waiting, (packer) => packer.step(STATEMENT.beat, []))
+      this.#pack(waiting, (packer) => packer.step('beat', []))
     })
   }
 

@@ -12,7 +12,7 @@ export function conflictOf(
   tokens: readonly StoredToken[],
 ): Conflict {
   const refused = STATEMENTS[statement]!
-  const kind = refused.refuses === 'never' ? null : refused.conflict
+  const kind = refused.refuses === undefined ? null : refused.conflict
   if (kind === null) throw new Error(`A step was refused that cannot be: ${refused.sql}`)
   if (kind === 'token-id-taken') return { kind, id: tokens[before]!.id }
   if (kind !== 'fingerprint-taken') return { kind }

@@ -5,7 +5,7 @@ import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { holdDataFolder } from './data-folder.ts'
-import { SqliteStore } from './sqlite-store.ts'
+import { SqliteStore } from './store.ts'
 import { readableFolder } from '../../../../test/kit/readable-installation.ts'
 import { TENANT, freshFolder, insertNumbered, openStore } from '../../../../test/kit/sqlite-kit.ts'
 

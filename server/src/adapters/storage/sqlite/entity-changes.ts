@@ -11,6 +11,7 @@ import {
 } from '../entity/entity-sql.ts'
 import type { SqliteValue } from './batch.ts'
 import type { Param, Statement } from './statements.ts'
+import type { SqliteUnitOfWork } from './unit-of-work.ts'
 
 const DIALECT: Dialect = {
   parameter: (n) => `?${n}`,
@@ -24,21 +25,20 @@ export function entityStatements(): Record<EntityStatement, Statement> {
   return Object.fromEntries(statements) as Record<EntityStatement, Statement>
 }
 
-/** Returns the steps that make a change. */
-export function entitySteps(
-  tenantId: string,
+export function packEntityChange(
+  { packer, tenantId }: SqliteUnitOfWork,
   change: EntityChange,
-): (readonly [EntityStatement, SqliteValue[]])[] {
-  return statementsOf(change).map((name) => {
+): void {
+  for (const name of statementsOf(change)) {
     const { columns } = ENTITY_SQL.get(name)!
     const values = valuesOf(change, columns).map((it, n) => packed(columns[n]!.kind, it))
-    return [name, [tenantId, ...values]]
-  })
+    packer.step(name, [tenantId, ...values])
+  }
 }
 
 function statementOf({ sql, columns, conflict }: EntitySql): Statement {
   const params: Param[] = ['id', ...columns.map((it) => PARAMS[it.kind])]
-  if (conflict === null) return { sql, params, refuses: 'never' }
+  if (conflict === null) return { sql, params }
   return { sql, params, refuses: 'if-nothing-changed', conflict }
 }
 

@@ -6,7 +6,7 @@ import { test, type TestContext } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { auditEvent } from '../../../ports/store-kit.contract.ts'
 import type { Change } from '../../../ports/change.ts'
-import { SqliteStore } from './sqlite-store.ts'
+import { SqliteStore } from './store.ts'
 import {
   TENANT,
   countIn,

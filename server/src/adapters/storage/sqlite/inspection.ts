@@ -1,13 +1,12 @@
 import { execFile } from 'node:child_process'
-import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
-import type { JobReader } from '../../../ports/jobs.ts'
-import type { AccessRowReader, AuditLogReader, TenantReader } from '../../../ports/store.ts'
+import type { Store } from '../../../ports/store.ts'
 import { accessRowReader } from './access-rows.ts'
 import { auditLogReader } from './audit-log-reader.ts'
 import { jobReader } from './job-reader.ts'
+import { migrations } from './migrate.ts'
 import { readOnlyAddress } from './read-only-address.ts'
 import { tenantReader } from './tenant-reader.ts'
 import { isDamage } from './unusable-database.ts'
@@ -18,12 +17,7 @@ export interface SqliteInspection {
   readonly version: number
   readonly knownVersion: number
   /** Only for a database of this program's version. Tenants and audit logs are read from one snapshot. */
-  readonly readers: () => {
-    readonly tenants: TenantReader
-    readonly jobs: JobReader
-    readonly auditLog: AuditLogReader
-    readonly accessRows: AccessRowReader
-  }
+  readonly readers: () => Pick<Store, 'tenants' | 'jobs' | 'auditLog' | 'accessRows'>
   readonly close: () => void
 }
 
@@ -56,7 +50,7 @@ export function openSqliteInspection(folder: string): SqliteInspection {
     db.exec('BEGIN')
     return {
       version: Number(db.prepare('PRAGMA user_version').get()?.['user_version']),
-      knownVersion: knownVersion(),
+      knownVersion: migrations().length,
       readers: () => ({
         tenants: tenantReader(db),
         jobs: jobReader(ofJobs),
@@ -108,9 +102,4 @@ function addressIn(folder: string): URL {
   const address = readOnlyAddress(join(folder, 'symbolon.db'))
   if (address !== null) return address
   throw new Uninspectable('its write-ahead log has no index, so only a start can read it', false)
-}
-
-function knownVersion(): number {
-  const folder = new URL('./migrations/', import.meta.url)
-  return readdirSync(folder).filter((it) => it.endsWith('.sql')).length
 }

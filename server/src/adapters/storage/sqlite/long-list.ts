@@ -2,10 +2,10 @@ import type { RetiredKeys } from '../../../ports/retired-keys.ts'
 import type { Change, Conflict } from '../../../ports/change.ts'
 import type { StoredToken } from '../../../ports/stored.ts'
 import type { BatchPacker, SqliteValue } from './batch.ts'
-import { enlistedIn, packChange, packRemoval, packToken, type TokenContext } from './changes.ts'
+import { enlistedIn, packChange } from './changes.ts'
 import { conflictOf } from './conflict-of.ts'
 import type { Refused } from './run-batch.ts'
-import { STATEMENT } from './statements.ts'
+import { packRemoval, packToken, type TokenContext } from './token-inserts.ts'
 
 /** Commits with more tokens than this are staged. */
 export const COMMIT_TOKENS_MAX = 256
@@ -59,28 +59,22 @@ export class LongList {
   pack(packer: BatchPacker, seen: Pick<TokenContext, 'uuidNames' | 'transactions'>): void {
     if (this.#step === 'finish') this.#refuseLate()
     packer.open(this.#step === 'stage')
+    const unitOfWork = { packer, tenantId: this.#tenantId, within: this.#within }
     const from = this.#staged
     if (this.#step === 'stage') {
       const chunk = this.#tokens.slice(from, from + CHUNK_TOKENS_MAX)
       this.#inChunk = chunk.length
       if (from === 0) this.#packOpening(packer)
-      const context = {
-        ...seen,
-        tenantId: this.#tenantId,
-        stagingBatch: this.#stagingBatch,
-        within: this.#within,
-      }
-      for (const token of chunk) packToken(packer, context, token)
+      const context = { ...seen, ...unitOfWork, stagingBatch: this.#stagingBatch }
+      for (const token of chunk) packToken(context, token)
     } else if (this.#step === 'finish') {
-      for (const change of this.#others) packChange(packer, this.#tenantId, change, this.#within)
-      packer.step(this.#within === null ? STATEMENT.closeStagingBatch : STATEMENT.handOver, [
-        this.#stagingBatch,
-      ])
+      for (const change of this.#others) packChange(unitOfWork, change)
+      packer.step(this.#within === null ? 'closeStagingBatch' : 'handOver', [this.#stagingBatch])
     } else {
       const chunk = this.#tokens.slice(Math.max(0, from - CHUNK_TOKENS_MAX), from)
       this.#inChunk = chunk.length
-      for (const token of chunk) packRemoval(packer, this.#tenantId, token)
-      if (chunk.length === from) packer.step(STATEMENT.closeStagingBatch, [this.#stagingBatch])
+      for (const token of chunk) packRemoval(unitOfWork, token)
+      if (chunk.length === from) packer.step('closeStagingBatch', [this.#stagingBatch])
     }
   }
 
@@ -123,7 +117,7 @@ export class LongList {
       if (internalId > last) last = internalId
     }
     const values = [this.#stagingBatch, this.#tenantId, first, last]
-    if (this.#within === null) packer.step(STATEMENT.openStagingBatch, values)
+    if (this.#within === null) packer.step('openStagingBatch', values)
     else this.#packHeldOpening(packer, values)
   }
 
@@ -131,9 +125,9 @@ export class LongList {
   #packHeldOpening(packer: BatchPacker, values: readonly SqliteValue[]): void {
     for (const it of this.#others) {
       if (it.kind !== 'enlist') continue
-      packer.step(STATEMENT.requireOpen, [this.#tenantId, it.transactionId, it.now])
+      packer.step('requireOpen', [this.#tenantId, it.transactionId, it.now])
     }
-    packer.step(STATEMENT.openHeldStagingBatch, [...values, this.#within])
+    packer.step('openHeldStagingBatch', [...values, this.#within])
   }
 }
 

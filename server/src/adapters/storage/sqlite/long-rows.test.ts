@@ -19,7 +19,7 @@ import {
   uuid,
 } from '../../../ports/store-kit.contract.ts'
 import { freshFolder, openStore } from '../../../../test/kit/sqlite-kit.ts'
-import type { SqliteStore } from './sqlite-store.ts'
+import type { SqliteStore } from './store.ts'
 
 /** Too long for two in one step, which still takes short rows with it. */
 const LONG = new Uint8Array(5 * MiB)

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { ANY_TOKEN, type TokenCondition } from '../../../ports/token-query.ts'
 import { packId } from './ids.ts'
 import { migrate, schemaOf } from './migrate.ts'
-import { SqliteStore } from './sqlite-store.ts'
+import { SqliteStore } from './store.ts'
 import { begin, end, enlist, insert, succeed, token } from '../../../ports/store-kit.contract.ts'
 import { packIndexes } from '../../../ports/packed-token.ts'
 import {

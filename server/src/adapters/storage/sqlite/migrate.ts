@@ -48,7 +48,8 @@ export function requireCurrentSchema(db: DatabaseSync): void {
   requireSchema(versionOf(db), migrations().length)
 }
 
-function migrations(): string[] {
+/** Returns the names of the migrations, in their order. */
+export function migrations(): string[] {
   return readdirSync(FOLDER)
     .filter((name) => name.endsWith('.sql'))
     .sort()

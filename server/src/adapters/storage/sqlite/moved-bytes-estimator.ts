@@ -1,8 +1,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Change } from '../../../ports/change.ts'
-import { held } from './change-statements.ts'
 import { packId } from './ids.ts'
-import { DROPPED } from './sweep-statements.ts'
+import { DROPPED } from './sweep.ts'
+import { held } from './token-changes.ts'
 import { numberOf } from './visibility.ts'
 
 /**

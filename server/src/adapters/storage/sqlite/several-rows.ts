@@ -1,5 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { Conflict } from '../../../ports/change.ts'
 import type { SqliteValue } from './batch.ts'
+import type { Param, Statement } from './statements.ts'
 
 /** Rows inserted by one call; more gain nothing. */
 export const ROWS_AT_ONCE = 8
@@ -64,6 +66,25 @@ function rowsOf(width: number): string {
   return `VALUES ${Array(ROWS_AT_ONCE).fill(rowOf(width)).join(', ')}`
 }
 
-export function rowOf(width: number): string {
+function rowOf(width: number): string {
   return `(${Array(width).fill('?').join(', ')})`
+}
+
+/** Returns a statement that inserts a row, and meets `conflict` if the row exists. */
+export function insert(
+  conflict: Conflict['kind'] | null,
+  table: string,
+  params: Readonly<Record<string, Param>>,
+): Statement {
+  return {
+    sql: `${insertInto(table, params)} ON CONFLICT DO NOTHING`,
+    params: Object.values(params),
+    refuses: 'if-nothing-changed',
+    conflict,
+  }
+}
+
+export function insertInto(table: string, params: Readonly<Record<string, Param>>): string {
+  const columns = Object.keys(params)
+  return `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${rowOf(columns.length)}`
 }

@@ -1,5 +1,42 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { unpackIndexes } from '../../../ports/packed-token.ts'
+import type { Statement } from './statements.ts'
+import { numberOf } from './visibility.ts'
+
+export const STAGING_BATCH_TABLE = {
+  openStagingBatch: {
+    sql: 'INSERT INTO units (id, tenant, first_serial, last_serial) VALUES (?, ?, ?, ?)',
+    params: ['integer', 'id', 'id', 'id'],
+    refuses: 'if-nothing-changed',
+    conflict: null,
+    plain: true,
+  },
+
+  closeStagingBatch: {
+    sql: 'DELETE FROM units WHERE id = ?',
+    params: ['integer'],
+    refuses: 'if-nothing-changed',
+    conflict: null,
+    plain: true,
+  },
+
+  /** Opens the staging batch of a long list in a transaction. */
+  openHeldStagingBatch: {
+    sql: `INSERT INTO units (id, tenant, first_serial, last_serial, holder, whole)
+      VALUES (?1, ?2, ?3, ?4, ${numberOf('?2', '?5')}, 0)`,
+    params: ['integer', 'id', 'id', 'id', 'id'],
+    refuses: 'if-nothing-changed',
+    conflict: null,
+  },
+
+  /** Hands a fully staged list over to its transaction. */
+  handOver: {
+    sql: 'UPDATE units SET whole = 1 WHERE id = ?',
+    params: ['integer'],
+    refuses: 'if-nothing-changed',
+    conflict: null,
+  },
+} as const satisfies Record<string, Statement>
 
 /**
  * Returns the first staging batch number never used. Transactions have numbers of their own, which

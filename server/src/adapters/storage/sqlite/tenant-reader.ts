@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { TenantReader } from '../../../ports/store.ts'
 import { envelopeReader } from './envelope-reader.ts'
 import { packId, unpackId, unpackIds } from './ids.ts'
-import { isCleared } from './clearing-statements.ts'
+import { isCleared } from './clearing.ts'
 import { storedOf } from './entity-rows.ts'
 import { tenantOf } from './rows.ts'
 

@@ -3,9 +3,27 @@ import { packContainers, packIndexes } from '../../../ports/packed-token.ts'
 import type { StoredToken } from '../../../ports/stored.ts'
 import { indexTermsOf } from '../../../ports/index-terms.ts'
 import type { SqliteValue } from './batch.ts'
+import type { Param } from './statements.ts'
+
+/** Columns that an update replaces, in the order of the parameters. */
+export const CONTENT = {
+  containers: 'text',
+  data: 'bytes',
+  cvc: 'bytes',
+  cvc_expires_at: 'integer',
+  metadata: 'text',
+  details: 'text',
+  fingerprint: 'text',
+  deduplicate: 'integer',
+  indexes: 'bytes',
+  expires_at: 'integer',
+  modified_by: 'id',
+  modified_at: 'integer',
+  revision: 'integer',
+} as const satisfies Record<string, Param>
 
 /**
- * Writes the changeable columns of a token into `values` from index `at`, in the order of the
+ * Writes the changeable columns of a token, up to `expires_at`, into `values` from index `at`, in the order of the
  * columns. Returns the index after them.
  */
 export function packContent(values: SqliteValue[], at: number, token: StoredToken): number {

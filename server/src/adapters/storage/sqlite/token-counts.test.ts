@@ -4,7 +4,6 @@ import { DatabaseSync } from 'node:sqlite'
 import { test, type TestContext } from 'node:test'
 import { freshFolder, insertNumbered, openStore, TENANT } from '../../../../test/kit/sqlite-kit.ts'
 import { migrate } from './migrate.ts'
-import { CLEARED } from './clearing-statements.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
@@ -91,22 +90,6 @@ test('a database from before is counted when it is migrated', async (t) => {
   assert.deepEqual(db.prepare(SUMS).all(), db.prepare(ROWS).all())
   db.exec('DELETE FROM units')
   assert.deepEqual(db.prepare(SUMS).all(), db.prepare(ROWS).all())
-})
-
-test('every table with rows of a tenant is cleared when that is deleted', () => {
-  const db = new DatabaseSync(':memory:')
-  migrate(db)
-  const tables = db
-    .prepare(
-      `SELECT m.name FROM sqlite_schema AS m, pragma_table_info(m.name) AS c
-       WHERE m.type = 'table' AND c.name = 'tenant'`,
-    )
-    .all()
-    .map((row) => String(row.name))
-  // The keys are deleted with the tenant itself.
-  const known = [...CLEARED.map((it): string => it.table), 'tenant_keys']
-  assert.deepEqual(tables.toSorted(), known.toSorted())
-  db.close()
 })
 
 /** Returns a database with tokens, some from a long list, closed by its store. */

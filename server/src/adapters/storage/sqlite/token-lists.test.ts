@@ -15,7 +15,7 @@ import {
 } from '../../../../test/kit/sqlite-kit.ts'
 
 import { packId } from './ids.ts'
-import type { SqliteStore } from './sqlite-store.ts'
+import type { SqliteStore } from './store.ts'
 
 const NOT_CARDS: TokenCondition = { kind: 'not', of: { kind: 'type', type: 'card' } }
 

@@ -5,6 +5,7 @@ import type { Page, PageRequest, TokenReader } from '../../../ports/store.ts'
 import type { FoundToken } from '../../../ports/stored.ts'
 import type { TokenQuery } from '../../../ports/token-query.ts'
 import { packId } from './ids.ts'
+import { readTransactionOn } from './read-transaction.ts'
 import { columnsUpTo, tokenOf, type SqliteRow } from './rows.ts'
 import { BEYOND } from './token-blocks.ts'
 import { sqlOf, type Hidden, type SqlFragment } from './token-conditions.ts'
@@ -53,8 +54,7 @@ interface ListChunk {
  */
 export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAfter'> {
   const prepared = new LRUCache<string, StatementSync>({ max: STATEMENTS_MAX })
-  const begin = db.prepare('BEGIN')
-  const end = db.prepare('COMMIT')
+  const inReadTransaction = readTransactionOn(db)
   const nowVisible = db.prepare(NOW_VISIBLE)
   const blockBelow = db.prepare(
     'SELECT max(first) AS first FROM token_blocks WHERE tenant = ? AND first < ?',
@@ -208,16 +208,6 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
     let statement = prepared.get(sql)
     if (statement === undefined) prepared.set(sql, (statement = db.prepare(sql)))
     return statement
-  }
-
-  /** Runs `work` in one transaction, so that it sees all of a commit or none of it. */
-  function inReadTransaction<T>(work: () => T): T {
-    begin.run()
-    try {
-      return work()
-    } finally {
-      end.run()
-    }
   }
 }
 

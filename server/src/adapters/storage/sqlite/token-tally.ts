@@ -1,6 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { SqliteValue } from './batch.ts'
-import { COUNTED, COUNTED_NAMED, INSERTS_TOKEN, STATEMENT, STATEMENTS } from './statements.ts'
+import { INSERTS_TOKEN, STATEMENT } from './statements.ts'
+import { COUNTED, COUNTED_NAMED } from './token-inserts.ts'
 
 /** Tokens counted together. */
 interface Count {
@@ -32,7 +33,12 @@ export class SqliteTokenTally {
     ownStagingBatch: (tenant: SqliteValue, transaction: SqliteValue) => SqliteValue,
   ) {
     this.#ownStagingBatch = ownStagingBatch
-    this.#write = db.prepare(STATEMENTS[STATEMENT.countTokens]!.sql)
+    this.#write = db.prepare(
+      `INSERT INTO token_counts (tenant, unit, type, day, count, last_created_at)
+       VALUES (?, ?, ?, ?, ?, ?)
+       ON CONFLICT DO UPDATE SET count = count + excluded.count,
+         last_created_at = max(last_created_at, excluded.last_created_at)`,
+    )
   }
 
   clear(): void {

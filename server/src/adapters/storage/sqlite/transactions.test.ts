@@ -23,7 +23,7 @@ import {
   update,
   uuid,
 } from '../../../ports/store-kit.contract.ts'
-import { ANYTHING_TO_SWEEP } from './sweep-statements.ts'
+import { ANYTHING_TO_SWEEP } from './sweep.ts'
 import { STATEMENTS } from './statements.ts'
 import { COUNT_JOBS } from './job-reader.ts'
 import { migrate } from './migrate.ts'

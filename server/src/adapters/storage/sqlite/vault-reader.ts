@@ -3,44 +3,14 @@ import { MOVE_BYTES_AT_ONCE, MOVE_ROWS_AT_ONCE } from '../../../base/limits.ts'
 import { readCursor, writeCursor } from '../../../ports/vault-cursor.ts'
 import {
   VAULT_TABLES,
-  type VaultColumn,
   type VaultReader,
   type VaultRow,
   type VaultTable,
   type VaultTableName,
-  type VaultValue,
 } from '../../../ports/vault-tables.ts'
 import { eventsOfRow } from './earlier-events.ts'
-import { packId, unpackId } from './ids.ts'
 import type { SqliteRow } from './rows.ts'
-
-/** Selects the open transaction of the staging batch with this number; null if the staging batch is closed. */
-const MADE_IN = (stagingBatch: string): string =>
-  `(SELECT transactions.id FROM units CROSS JOIN transactions ON number = holder WHERE units.id = ${stagingBatch})`
-
-const NOTHING = 'zeroblob(16)'
-
-/** SQL for columns that are stored here in another form. */
-const OTHERWISE: Readonly<Record<string, string>> = {
-  'tokens.deduplicate': 'deduplicate IS NOT NULL',
-  'tokens.revision': 'ifnull(revision, 0)',
-  'tokens.made_in': MADE_IN('unit'),
-  'transactions.unswept': 'unswept IS NOT NULL',
-  // If the transaction is gone, so is the tenant, and the change will never be applied.
-  'pending.holder': `ifnull((SELECT id FROM transactions WHERE number = holder), ${NOTHING})`,
-  'pending.deleted': 'deleted IS NOT NULL',
-  'pending.deduplicate': 'CASE WHEN deleted IS NULL THEN deduplicate IS NOT NULL END',
-}
-
-/**
- * SQL for tables that are stored here in another form. A transaction may have several staging
- * batches, each with its own sums.
- */
-const TABLES_OTHERWISE: Partial<Record<VaultTableName, string>> = {
-  token_counts: `(SELECT tenant, ifnull(${MADE_IN('unit')}, ${NOTHING}) AS made_in, type, day,
-      sum(count) AS count, max(last_created_at) AS last_created_at
-    FROM token_counts GROUP BY 1, 2, 3, 4)`,
-}
+import { columnsHere, packKey, tableHere, unpackRow } from './vault-columns.ts'
 
 export interface SqliteVaultReader extends VaultReader {
   /** Returns how many rows a table has after the row `after`, or in total. */
@@ -61,14 +31,12 @@ export function vaultReader(db: DatabaseSync): SqliteVaultReader {
       const sql =
         table === 'record'
           ? eventsLeft(after)
-          : `SELECT count(*) FROM ${fromOf(table)} ${after === null ? '' : follows(table)}`
+          : `SELECT count(*) FROM ${tableHere(table)} ${after === null ? '' : follows(table)}`
       const [row] = prepare(sql).all(...parametersOf(table, after))
       return Number((row as unknown as SQLOutputValue[])[0])
     },
 
     readChunk: async (table, after) => {
-      const { columns }: VaultTable = VAULT_TABLES[table]
-      const kinds = Object.values(columns)
       const rows: VaultRow[] = []
       let bytes = 0
       for (const found of prepare(chunkQuery(table, after)).iterate(
@@ -76,7 +44,7 @@ export function vaultReader(db: DatabaseSync): SqliteVaultReader {
       )) {
         const stored = found as unknown as SQLOutputValue[]
         for (const values of table === 'record' ? eventsOf(stored) : [stored]) {
-          const row = values.map((it, n) => unpack(kinds[n]!, it))
+          const row = unpackRow(table, values)
           rows.push(row)
           bytes += bytesOf(row)
         }
@@ -89,13 +57,10 @@ export function vaultReader(db: DatabaseSync): SqliteVaultReader {
 
 /** Returns the statement that reads a chunk of a table in the order of its key. */
 export function chunkQuery(table: VaultTableName, after: string | null): string {
-  const { key, columns }: VaultTable = VAULT_TABLES[table]
-  const selected = Object.keys(columns).map((it) => {
-    const otherwise = OTHERWISE[`${table}.${it}`]
-    return otherwise === undefined ? it : `${otherwise} AS ${it}`
-  })
+  const { key }: VaultTable = VAULT_TABLES[table]
+  const selected = columnsHere(table)
   if (table === 'record') selected.push('earlier')
-  return `SELECT ${selected.join(', ')} FROM ${fromOf(table)} ${after === null ? '' : follows(table)}
+  return `SELECT ${selected.join(', ')} FROM ${tableHere(table)} ${after === null ? '' : follows(table)}
     ORDER BY ${key.join(', ')} LIMIT ${MOVE_ROWS_AT_ONCE}`
 }
 
@@ -119,18 +84,6 @@ function follows(table: VaultTableName): string {
   return `WHERE (${key.join(', ')}) > (${key.map(() => '?').join(', ')})`
 }
 
-function fromOf(table: VaultTableName): string {
-  return TABLES_OTHERWISE[table] ?? table
-}
-
-function unpack(kind: VaultColumn, value: SQLOutputValue): VaultValue {
-  if (value === null) return null
-  if (kind === 'id' || kind === 'name') return unpackId(value)
-  if (kind === 'flag') return value !== 0
-  if (kind === 'metadata') return JSON.stringify(JSON.parse(String(value)))
-  return value as string | number | Uint8Array
-}
-
 function bytesOf(row: VaultRow): number {
   let bytes = 0
   for (const it of row) {
@@ -141,9 +94,5 @@ function bytesOf(row: VaultRow): number {
 
 /** Returns the key of a row as parameters. */
 function parametersOf(table: VaultTableName, cursor: string | null): SQLInputValue[] {
-  const { key, columns }: VaultTable = VAULT_TABLES[table]
-  return readCursor(table, cursor).map((it, n) => {
-    const kind = columns[key[n]!]
-    return kind === 'id' || kind === 'name' ? packId(String(it)) : (it as SQLInputValue)
-  })
+  return readCursor(table, cursor).map((it, n) => packKey(table, n, it))
 }

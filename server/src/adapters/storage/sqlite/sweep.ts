@@ -1,6 +1,9 @@
-/** Statements that permanently remove unreachable data, in chunks. */
+/** Permanently removes unreachable data, in chunks. */
+import type { DatabaseSync } from 'node:sqlite'
+import { TRANSACTION_KEPT_MS } from '../../../base/limits.ts'
+import type { BatchPacker } from './batch.ts'
+import { deleteIndexTerms } from './index-term-rows.ts'
 import { SWEEP_ROWS_MAX, bytesIn, bytesOf, few, fewPending } from './long-rows.ts'
-import { deleteIndexes } from './packed-indexes.ts'
 import type { Statement } from './statements.ts'
 import { EXPIRE, numberOf } from './visibility.ts'
 
@@ -39,68 +42,57 @@ export const SWEEP_TABLE = {
     sql: `UPDATE transactions SET ${EXPIRE} WHERE number IN (
       SELECT number FROM transactions WHERE state = 'open' AND expires_at <= ?1 LIMIT ${SWEEP_ROWS_MAX})`,
     params: ['integer'],
-    refuses: 'never',
   },
-  sweepExpiredIndexes: {
-    sql: deleteIndexesOf(EXPIRED),
+  sweepExpiredIndexTerms: {
+    sql: deleteIndexTermsOf(EXPIRED),
     params: ['integer'],
-    refuses: 'never',
   },
   sweepExpired: {
     sql: deleteTokens(EXPIRED),
     params: ['integer'],
-    refuses: 'never',
   },
   sweepAnswers: {
     sql: `DELETE FROM answers WHERE rowid IN (SELECT number FROM (${EXPIRED_ANSWERS}))`,
     params: ['integer'],
-    refuses: 'never',
   },
   sweepCvcs: sweepCvcs('tokens'),
   sweepPendingCvcs: sweepCvcs('pending'),
 
-  sweepSinglesIndexes: {
-    sql: deleteIndexesOf(fewSingles(DEAD_STAGING_BATCH)),
+  sweepSinglesIndexTerms: {
+    sql: deleteIndexTermsOf(fewSingles(DEAD_STAGING_BATCH)),
     params: [],
-    refuses: 'never',
   },
-  sweepSingles: { sql: deleteTokens(fewSingles(DEAD_STAGING_BATCH)), params: [], refuses: 'never' },
-  sweepListIndexes: {
-    sql: deleteIndexesOf(fewListed(DEAD_STAGING_BATCH)),
+  sweepSingles: { sql: deleteTokens(fewSingles(DEAD_STAGING_BATCH)), params: [] },
+  sweepListIndexTerms: {
+    sql: deleteIndexTermsOf(fewListed(DEAD_STAGING_BATCH)),
     params: [],
-    refuses: 'never',
   },
-  sweepList: { sql: deleteTokens(fewListed(DEAD_STAGING_BATCH)), params: [], refuses: 'never' },
+  sweepList: { sql: deleteTokens(fewListed(DEAD_STAGING_BATCH)), params: [] },
   sweepPending: {
     sql: `DELETE FROM pending WHERE (tenant, serial) IN
       (SELECT tenant, serial FROM (${fewPending(DEAD_HOLDER)}))`,
     params: [],
-    refuses: 'never',
   },
   /** A transaction that was rolled back or expired leaves no audit events. */
   sweepParked: {
     sql: `DELETE FROM record_parked WHERE (tenant, transaction_id, position) IN (${DEAD_PARKED})`,
     params: [],
-    refuses: 'never',
   },
   sweepStagingBatch: {
     sql: `DELETE FROM units WHERE id = ${DEAD_STAGING_BATCH}
       AND NOT EXISTS (${singles(DEAD_STAGING_BATCH)}) AND NOT EXISTS (${listed(DEAD_STAGING_BATCH)})
       AND NOT EXISTS (SELECT 1 FROM pending WHERE holder = ${DEAD_HOLDER}) AND NOT EXISTS (${DEAD_PARKED})`,
     params: [],
-    refuses: 'never',
   },
   /** A transaction that expired leaves the keys that wrote in it. Each is a small row, and there are few. */
   sweepKeys: {
     sql: `DELETE FROM transaction_keys WHERE (tenant, transaction_id) IN
       (SELECT tenant, id FROM transactions WHERE number IN (${CLEARED}))`,
     params: [],
-    refuses: 'never',
   },
   sweepMarks: {
     sql: `UPDATE transactions SET unswept = NULL WHERE number IN (${CLEARED})`,
     params: [],
-    refuses: 'never',
   },
   /** Removes ended transactions whose expiry was at or before ?1, whenever they ended. */
   sweepEnded: {
@@ -109,21 +101,38 @@ export const SWEEP_TABLE = {
         AND unswept IS NULL
       LIMIT ${SWEEP_ROWS_MAX})`,
     params: ['integer'],
-    refuses: 'never',
   },
 
   /** The same for a transaction just rolled back: most are small and removed entirely here. */
-  sweepOwnIndexes: {
-    sql: deleteIndexesOf(fewSingles(OWN_STAGING_BATCH)),
+  sweepOwnIndexTerms: {
+    sql: deleteIndexTermsOf(fewSingles(OWN_STAGING_BATCH)),
     params: ['id', 'id'],
-    refuses: 'never',
   },
   sweepOwn: {
     sql: deleteTokens(fewSingles(OWN_STAGING_BATCH)),
     params: ['id', 'id'],
-    refuses: 'never',
   },
 } as const satisfies Record<string, Statement>
+
+/** Packs a chunk of the sweep; forgets ended transactions whose expiry was at or before `forgotten`. */
+export function packSweep(packer: BatchPacker, now: number, forgotten: number): void {
+  packer.step('sweepTransactions', [now])
+  packer.step('sweepExpiredIndexTerms', [now])
+  packer.step('sweepExpired', [now])
+  packer.step('sweepCvcs', [now])
+  packer.step('sweepAnswers', [now])
+  packer.step('sweepPendingCvcs', [now])
+  packer.step('sweepSinglesIndexTerms', [])
+  packer.step('sweepSingles', [])
+  packer.step('sweepListIndexTerms', [])
+  packer.step('sweepList', [])
+  packer.step('sweepPending', [])
+  packer.step('sweepParked', [])
+  packer.step('sweepStagingBatch', [])
+  packer.step('sweepKeys', [])
+  packer.step('sweepMarks', [])
+  packer.step('sweepEnded', [forgotten])
+}
 
 /** Sums the bytes removed when transaction ?2 of tenant ?1 is rolled back. */
 export const DROPPED = `SELECT
@@ -143,12 +152,17 @@ export const ANYTHING_TO_SWEEP = `SELECT
     AND expires_at <= ?2 AND unswept IS NULL)
   AS anything`
 
+/** Returns a check whether there is anything to sweep, so that idle sweeps write nothing. */
+export function sweepLook(db: DatabaseSync): (now: number) => boolean {
+  const look = db.prepare(ANYTHING_TO_SWEEP)
+  return (now) => look.get(now, now - TRANSACTION_KEPT_MS)!['anything'] === 1
+}
+
 function sweepCvcs(table: string): Statement {
   return {
     sql: `UPDATE ${table} SET cvc = NULL, cvc_expires_at = NULL WHERE (tenant, serial) IN (
       SELECT tenant, serial FROM ${table} WHERE cvc_expires_at <= ?1 LIMIT ${SWEEP_ROWS_MAX})`,
     params: ['integer'],
-    refuses: 'never',
   }
 }
 
@@ -174,8 +188,10 @@ function fewListed(stagingBatch: string): string {
   return few(listed(stagingBatch), 'tenant, serial')
 }
 
-function deleteIndexesOf(source: string): string {
-  return deleteIndexes(`SELECT tenant, serial, indexes FROM (${source}) WHERE indexes IS NOT NULL`)
+function deleteIndexTermsOf(source: string): string {
+  return deleteIndexTerms(
+    `SELECT tenant, serial, indexes FROM (${source}) WHERE indexes IS NOT NULL`,
+  )
 }
 
 function deleteTokens(source: string): string {

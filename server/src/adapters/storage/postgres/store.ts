@@ -29,7 +29,7 @@
  *   | PostgreSQL, shared with other Symbolon servers                 |
  *   +----------------------------------------------------------------+
  *
- * Layers, top down: store (this file) > commit queue > run-batch > plain-commits and apply-change (unit of work) >
+ * Layers, top down: store (this file) > commit queue > run-batch > plain-commits and changes (unit of work) >
  * audit writer and tally > session (one transaction) > database (pools) > pg.
  *
  * Invariants:
@@ -45,30 +45,19 @@
  *    them, the call fails.
  */
 import { COMMIT_WAIT_MS_MAX, TRANSACTION_KEPT_MS } from '../../../base/limits.ts'
-import type { JobReader } from '../../../ports/jobs.ts'
 import type { Change, Conflict } from '../../../ports/change.ts'
-import type {
-  AccessRowReader,
-  AnswerReader,
-  ApplicationReader,
-  EntityReaders,
-  ProxyReader,
-  AuditLogReader,
-  SessionReader,
-  Store,
-  TenantReader,
-  TokenReader,
-  TransactionReader,
-} from '../../../ports/store.ts'
+import type { Store } from '../../../ports/store.ts'
 import { applicationReader, proxyReader, sessionReader } from './access-readers.ts'
 import { accessRowReader } from './access-rows.ts'
 import { PostgresCommitQueue } from './commit-queue.ts'
+import { atLeisure } from './connection.ts'
 import { connectionSettings } from './connection-settings.ts'
-import { Database, atLeisure } from './database.ts'
+import { Database } from './database.ts'
 import { entityReaders } from './entity-reader.ts'
 import { jobReader } from './job-reader.ts'
 import { migrate } from './migrate.ts'
-import { answerReader, auditLogReader, tenantReader, transactionReader } from './readers.ts'
+import { answerReader } from './answer-reader.ts'
+import { auditLogReader } from './audit-log-reader.ts'
 import {
   refuseUnfinishedMove,
   requireDurability,
@@ -76,7 +65,9 @@ import {
   requireVault,
 } from './requirements.ts'
 import { sweepChunk, tenantsToSweep } from './sweep.ts'
+import { tenantReader } from './tenant-reader.ts'
 import { tokenReader } from './token-reader.ts'
+import { transactionReader } from './transaction-reader.ts'
 
 export interface PostgresOptions {
   /** Read by connectionSettings(). */
@@ -93,17 +84,17 @@ export interface PostgresOptions {
 
 /** A store in a PostgreSQL database that any number of processes may share. Decisions 0035 and 0036. */
 export class PostgresStore implements Store {
-  readonly tenants: TenantReader
-  readonly applications: ApplicationReader
-  readonly sessions: SessionReader
-  readonly tokens: TokenReader
-  readonly answers: AnswerReader
-  readonly transactions: TransactionReader
-  readonly proxies: ProxyReader
-  readonly rows: EntityReaders
-  readonly jobs: JobReader
-  readonly auditLog: AuditLogReader
-  readonly accessRows: AccessRowReader
+  readonly tenants: Store['tenants']
+  readonly applications: Store['applications']
+  readonly sessions: Store['sessions']
+  readonly tokens: Store['tokens']
+  readonly answers: Store['answers']
+  readonly transactions: Store['transactions']
+  readonly proxies: Store['proxies']
+  readonly rows: Store['rows']
+  readonly jobs: Store['jobs']
+  readonly auditLog: Store['auditLog']
+  readonly accessRows: Store['accessRows']
   readonly #database: Database
   readonly #queue: PostgresCommitQueue
   /** Serializes sweeps: concurrent ones would wait for the same tenants' locks, and block these tenants' writers. */

@@ -1,5 +1,6 @@
-/** Statements that write jobs. */
+import type { ChangeOf } from '../../../ports/change.ts'
 import type { Statement } from './statements.ts'
+import type { SqliteUnitOfWork } from './unit-of-work.ts'
 
 export const JOB_TABLE = {
   claimJob: {
@@ -10,3 +11,11 @@ export const JOB_TABLE = {
     conflict: 'job-changed',
   },
 } as const satisfies Record<string, Statement>
+
+/** Claims the revision that was read. */
+export function packClaim(
+  { packer, tenantId }: SqliteUnitOfWork,
+  { id, revision, dueAt }: ChangeOf<'claim-job'>,
+): void {
+  packer.step('claimJob', [tenantId, id, revision, dueAt])
+}

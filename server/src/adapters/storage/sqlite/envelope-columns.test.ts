@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { ENVELOPE_TABLES } from '../../../ports/store/entities.ts'
-import { SEALED } from './envelope-statements.ts'
+import { SEALED } from './envelope-columns.ts'
 import { migrate } from './migrate.ts'
 
 /** Bytes that are no envelopes: hashes, internal ids, keys wrapped by the root key, the audit log. */

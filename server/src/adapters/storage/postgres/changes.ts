@@ -1,5 +1,6 @@
 /** Applies one change of a commit, in its batch's transaction, while its tenant is locked. */
 import type { Change } from '../../../ports/change.ts'
+import { rememberAnswer } from './answer-changes.ts'
 import { clearTenant } from './clearing.ts'
 import { changeEntity } from './entity-changes.ts'
 import { putAccessState } from './access-state-changes.ts'
@@ -12,16 +13,14 @@ import {
   trimAuditLog,
 } from './audit-log-changes.ts'
 import { pendingOf } from './audit-writer.ts'
-import { authorizeSession } from './session-changes.ts'
+import { authorizeSession, proveSession } from './session-changes.ts'
 import { deleteTenant, holdRootKey, insertTenant, install, putNotice } from './tenant-changes.ts'
-import { packText } from './text.ts'
 import { deleteToken, updateToken } from './token-changes.ts'
 import { insertInOrder } from './token-inserts.ts'
 import { endTransaction, enlist, openTransaction } from './transaction-changes.ts'
 import type { ChangeStep, UnitOfWork } from './unit-of-work.ts'
 
 export async function applyChange(unitOfWork: UnitOfWork, change: Change): ChangeStep {
-  const { session, tenantId } = unitOfWork
   switch (change.kind) {
     case 'install':
       return await install(unitOfWork, change.rootKey)
@@ -43,17 +42,12 @@ export async function applyChange(unitOfWork: UnitOfWork, change: Change): Chang
     case 'authorize-session':
       return await authorizeSession(unitOfWork, change)
     case 'prove-session':
-      await session.run(
-        `UPDATE sessions SET proof = $4
-         WHERE tenant = $1 AND id = $2 AND proof IS NOT DISTINCT FROM $3::bytea`,
-        [tenantId, change.id, change.before, change.proof],
-      )
-      return null
+      return await proveSession(unitOfWork, change)
 
     case 'insert':
     case 'update':
     case 'delete':
-      if (change.entity === 'tenant_key') await holdRootKey(session)
+      if (change.entity === 'tenant_key') await holdRootKey(unitOfWork.session)
       return await changeEntity(unitOfWork, change)
 
     case 'insert-tokens':
@@ -80,17 +74,8 @@ export async function applyChange(unitOfWork: UnitOfWork, change: Change): Chang
     case 'replace-root-key':
       return await changeKeys(unitOfWork, change)
 
-    case 'remember-answer': {
-      const { id, status, body, expiresAt } = change.answer
-      const remembered = await session.run(
-        `INSERT INTO answers (tenant, id, status, body, expires_at) VALUES ($1, $2, $3, $4, $5)
-         ON CONFLICT (tenant, id) DO UPDATE
-         SET status = excluded.status, body = excluded.body, expires_at = excluded.expires_at
-         WHERE answers.expires_at <= $6`,
-        [tenantId, packText(id), status, body, expiresAt, change.now],
-      )
-      return remembered === 0 ? { kind: 'answer-taken' } : null
-    }
+    case 'remember-answer':
+      return await rememberAnswer(unitOfWork, change)
 
     case 'append-audit-events':
       unitOfWork.events.push(...change.events.map(pendingOf))

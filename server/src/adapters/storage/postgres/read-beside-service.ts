@@ -1,11 +1,10 @@
 import type { TenantReader } from '../../../ports/store.ts'
 import { connectionSettings } from './connection-settings.ts'
-import { bounded, connectedTo } from './database.ts'
+import { bounded, connectedTo } from './connection.ts'
 import { requireCurrentSchema } from './migrate.ts'
-import { tenantReader } from './readers.ts'
 import { refuseUnfinishedMove, requireFidelity } from './requirements.ts'
-import type { PostgresRow } from './rows.ts'
-import type { AskPostgres } from './session.ts'
+import { Session } from './session.ts'
+import { tenantReader } from './tenant-reader.ts'
 
 /**
  * Opens the tenants in the database at `url` for reading, with their keys and envelopes, while servers may be running on it.
@@ -17,8 +16,7 @@ export async function readBesidePostgresServers(
   url: string,
 ): Promise<{ readonly tenants: TenantReader; readonly close: () => Promise<void> }> {
   const client = await connectedTo(bounded(connectionSettings(url)))
-  const ask: AskPostgres = async (text, values = []) =>
-    (await client.query<PostgresRow>(text, values as unknown[])).rows
+  const { ask } = new Session(client)
   try {
     await ask('SET default_transaction_read_only = on')
     await requireCurrentSchema(ask)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after } from 'node:test'
 import { reusing, type Open } from '../../../ports/store-kit.contract.ts'
 import { storeContract } from '../../../ports/store.contract.ts'
-import { SqliteStore } from './sqlite-store.ts'
+import { SqliteStore } from './store.ts'
 
 const folders: string[] = []
 after(() => {

@@ -5,7 +5,7 @@
  *
  *   main thread
  *     commit()              check()               sweep()
- *        |                     | heartbeat           | SweepLook: is anything due?
+ *        |                     | heartbeat           | sweepLook(): is anything due?
  *        v                     v                     v
  *   +- SqliteCommitQueue (commit-queue.ts) ---------------------------------------------+
  *   |  RetiredKeys rejects ciphertexts encrypted under a retired key.                   |
@@ -66,21 +66,8 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { COMMIT_WAIT_MS_MAX, TRANSACTION_KEPT_MS } from '../../../base/limits.ts'
-import type { JobReader } from '../../../ports/jobs.ts'
 import type { Change, Conflict } from '../../../ports/change.ts'
-import type {
-  AccessRowReader,
-  AnswerReader,
-  ApplicationReader,
-  EntityReaders,
-  ProxyReader,
-  AuditLogReader,
-  SessionReader,
-  Store,
-  TenantReader,
-  TokenReader,
-  TransactionReader,
-} from '../../../ports/store.ts'
+import type { Store } from '../../../ports/store.ts'
 import { answerReader } from './answer-reader.ts'
 import { accessRowReader } from './access-rows.ts'
 import { SqliteCommitQueue, type SqliteQueueOptions } from './commit-queue.ts'
@@ -95,7 +82,7 @@ import { applicationReader, proxyReader, sessionReader } from './access-readers.
 import type { QueueActivity } from './queue-activity.ts'
 import { auditLogReader } from './audit-log-reader.ts'
 import { tenantReader } from './tenant-reader.ts'
-import { SweepLook } from './sweep-look.ts'
+import { sweepLook } from './sweep.ts'
 import { tokenReader } from './token-reader.ts'
 import { transactionReader } from './transaction-reader.ts'
 import { firstStagingBatchOf, removeLeftovers } from './staging-batches.ts'
@@ -136,22 +123,22 @@ const CACHE_KIB = 2 * 1024
  * thread.
  */
 export class SqliteStore implements Store {
-  readonly tenants: TenantReader
-  readonly applications: ApplicationReader
-  readonly sessions: SessionReader
-  readonly tokens: TokenReader
-  readonly answers: AnswerReader
-  readonly transactions: TransactionReader
-  readonly proxies: ProxyReader
-  readonly rows: EntityReaders
-  readonly jobs: JobReader
-  readonly auditLog: AuditLogReader
-  readonly accessRows: AccessRowReader
+  readonly tenants: Store['tenants']
+  readonly applications: Store['applications']
+  readonly sessions: Store['sessions']
+  readonly tokens: Store['tokens']
+  readonly answers: Store['answers']
+  readonly transactions: Store['transactions']
+  readonly proxies: Store['proxies']
+  readonly rows: Store['rows']
+  readonly jobs: Store['jobs']
+  readonly auditLog: Store['auditLog']
+  readonly accessRows: Store['accessRows']
   readonly #folder: DataFolder
   readonly #reader: DatabaseSync
   readonly #usage: UsageReader
   readonly #queue: SqliteCommitQueue
-  readonly #sweepLook: SweepLook
+  readonly #anythingToSweep: (now: number) => boolean
   readonly #movedBytes: MovedBytesEstimator
   /** Whether deleted content may still be in the write-ahead log. */
   #swept = false
@@ -203,7 +190,7 @@ export class SqliteStore implements Store {
     this.proxies = proxyReader(reader)
     this.rows = entityReaders(reader)
     this.jobs = jobReader(reader)
-    this.#sweepLook = new SweepLook(reader)
+    this.#anythingToSweep = sweepLook(reader)
     this.#movedBytes = new MovedBytesEstimator(reader)
     this.auditLog = auditLogReader(reader)
     this.accessRows = accessRowReader(reader)
@@ -220,7 +207,7 @@ export class SqliteStore implements Store {
   }
 
   async sweep(now: number): Promise<boolean> {
-    if (this.#sweepLook.anythingAt(now)) {
+    if (this.#anythingToSweep(now)) {
       await this.#queue.sweep(now, now - TRANSACTION_KEPT_MS)
       this.#swept = true
       return true
