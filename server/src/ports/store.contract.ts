@@ -1,9 +1,11 @@
+import type { ReadableStore } from '../../test/model/entity-stores.ts'
 import { accessContract } from './store-access.contract.ts'
 import { answerContract } from './store-answers.contract.ts'
 import { applicationContract } from './store-applications.contract.ts'
 import { commitContract } from './store-commits.contract.ts'
 import { dataContract } from './store-data.contract.ts'
 import { definitionContract } from './store-definitions.contract.ts'
+import { entityContract } from './store-entities.contract.ts'
 import { envelopeContract } from './store-envelopes.contract.ts'
 import { jobContract } from './store-jobs.contract.ts'
 import type { Open } from './store-kit.contract.ts'
@@ -25,9 +27,14 @@ import { usageContract } from './store-usage.contract.ts'
  * The contract of every Store. `open` returns an empty store; the suite closes it.
  *
  * `reuse` may return a store that an earlier test of the same part used, emptied: for the parts that use nothing that
- * a store remembers beside its rows.
+ * a store remembers beside its rows. `entities` opens one whose tables can be read, for so many random sequences of commits.
  */
-export function storeContract(name: string, open: Open, reuse: () => Open = () => open): void {
+export function storeContract(
+  name: string,
+  open: Open,
+  entities: { readonly open: () => Promise<ReadableStore>; readonly sequences: number },
+  reuse: () => Open = () => open,
+): void {
   commitContract(name, open, reuse())
   tenantContract(name, reuse())
   applicationContract(name, reuse())
@@ -49,4 +56,5 @@ export function storeContract(name: string, open: Open, reuse: () => Open = () =
   usageContract(name, reuse())
   totalsContract(name, reuse())
   envelopeContract(name, open)
+  entityContract(name, entities.open, entities.sequences)
 }

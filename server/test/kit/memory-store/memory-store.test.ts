@@ -1,4 +1,7 @@
 import { storeContract } from '../../../src/ports/store.contract.ts'
+import { openReadable } from '../../model/entity-stores.ts'
 import { MemoryStore } from './memory-store.ts'
 
-storeContract('memory', async () => new MemoryStore())
+const entities = { open: () => openReadable('memory'), sequences: 80 }
+
+storeContract('memory', async () => new MemoryStore(), entities)

@@ -15,6 +15,7 @@ import type {
   TransactionReader,
 } from '../../../src/ports/store.ts'
 import type { StoredTenant } from '../../../src/ports/stored.ts'
+import type { EntityName } from '../../../src/ports/store/entities.ts'
 import { MemoryEntities } from './memory-entities.ts'
 import { envelopesIn, renewIn, type MemoryEnvelope } from './memory-envelopes.ts'
 import { isOfKeys, MemoryKeys } from './memory-keys.ts'
@@ -116,6 +117,11 @@ export class MemoryStore implements Store {
     )
     this.#undo.length = 0
     return false
+  }
+
+  /** Returns the rows of an entity, each with its tenant. */
+  rowsOf(name: EntityName): [tenantId: string, row: object][] {
+    return [...this.#entities.table(name).everywhere()]
   }
 
   async check(): Promise<void> {

@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
+import { openReadable } from '../../../../test/model/entity-stores.ts'
 import { reusing, type Open } from '../../../ports/store-kit.contract.ts'
 import { storeContract } from '../../../ports/store.contract.ts'
 import { SqliteStore } from './store.ts'
@@ -12,7 +13,9 @@ after(() => {
   for (const folder of folders) rmSync(folder, { recursive: true })
 })
 
-storeContract('sqlite', () => SqliteStore.open({ folder: newFolder() }), reuse)
+const entities = { open: () => openReadable('sqlite'), sequences: 40 }
+
+storeContract('sqlite', () => SqliteStore.open({ folder: newFolder() }), entities, reuse)
 
 /** A start of the writer thread costs more than most tests. */
 function reuse(): Open {
