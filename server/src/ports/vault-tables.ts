@@ -3,7 +3,13 @@
  * Everything else in a store is derived from it.
  */
 
-import { tenantColumnOf, type EntityName } from './store/entities.ts'
+import {
+  ENTITIES,
+  ENTITY_NAMES,
+  tenantColumnOf,
+  type EntityName,
+  type EntityTable,
+} from './store/entities.ts'
 import { columnsOf, keyColumnsOf } from './store/entity-columns.ts'
 
 export type VaultValue = string | number | boolean | Uint8Array | null
@@ -58,17 +64,8 @@ export const VAULT_TABLES = {
     columns: { one: 'number', root_key_id: 'text', root_key_check: 'bytes' },
     key: ['one'],
   },
-  tenants: tableOf('tenant'),
-  tenant_keys: tableOf('tenant_key'),
+  ...entityTables(),
   deleted_tenants: { columns: { id: 'id', deleted_at: 'number' }, key: ['id'] },
-  applications: tableOf('application'),
-  application_keys: tableOf('application_key'),
-  sessions: tableOf('session'),
-  proxies: tableOf('proxy'),
-  reactors: tableOf('reactor'),
-  callback_secrets: tableOf('callback_secret'),
-  jobs: tableOf('job'),
-  answers: tableOf('answer'),
   transactions: {
     columns: { ...OWN, state: 'text', ...MADE, expires_at: 'number', unswept: 'flag' },
     key: ['tenant', 'id'],
@@ -155,6 +152,12 @@ export const VAULT_TABLES = {
   },
   notices: { columns: { id: 'id', notice: 'text', created_at: 'number' }, key: ['id'] },
 } as const satisfies Record<string, VaultTable>
+
+/** Returns the tables of all described entities. */
+function entityTables(): Readonly<Record<EntityTable, VaultTable>> {
+  const tables = ENTITY_NAMES.map((it) => [ENTITIES[it].table, tableOf(it)])
+  return Object.fromEntries(tables) as Record<EntityTable, VaultTable>
+}
 
 /** Returns the table of a described entity. */
 function tableOf(name: EntityName): VaultTable {
