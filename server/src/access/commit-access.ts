@@ -1,6 +1,6 @@
 import { COMMIT_WAIT_MS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
-import { UnreadableValue } from '../base/unreadable-value.ts'
+import { UnreadableValue } from '../ports/unreadable-value.ts'
 import {
   accessChangesIn,
   applicationKeyStatement,

@@ -1,7 +1,7 @@
 import { UNREADABLE_LOGGED_MAX } from '../base/limits.ts'
 import type { Sensitive } from '../base/sensitive.ts'
 import { ServiceError } from '../base/service-error.ts'
-import { UnreadableValue, type ValueName } from '../base/unreadable-value.ts'
+import { UnreadableValue, type ValueName } from '../ports/unreadable-value.ts'
 import { UnreadableEnvelope, type SealContext, type TenantKeys } from '../ports/keyring.ts'
 import type { World } from '../ports/world.ts'
 

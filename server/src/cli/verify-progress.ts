@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ValueKind } from '../base/unreadable-value.ts'
+import type { ValueKind } from '../ports/unreadable-value.ts'
 import type { VerifyPoint } from '../integrity/verify-values.ts'
 import { ENVELOPE_TABLES } from '../ports/store/entities.ts'
 import { ResumeFile, type VerifyScope } from './resume-file.ts'

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Decision } from '../base/access.ts'
 import { DECISIONS_LOGGED_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
-import { UnreadableValue } from '../base/unreadable-value.ts'
+import { UnreadableValue } from '../ports/unreadable-value.ts'
 import { EgressFailure, EgressRefusal } from '../ports/egress.ts'
 import type { World } from '../ports/world.ts'
 

@@ -9,7 +9,7 @@
 import { z } from 'zod'
 import type { JsonObject } from '../base/json.ts'
 import { REFUSALS, ServiceError, type Refusal } from '../base/service-error.ts'
-import { UnreadableValue } from '../base/unreadable-value.ts'
+import { UnreadableValue } from '../ports/unreadable-value.ts'
 
 /** Schema of an error, for the OpenAPI document. */
 export const problem = z

@@ -1,5 +1,5 @@
 import { checkRootKey, makeRootKeyCheck, opensCheck } from '../access/root-key-check.ts'
-import type { ValueName } from '../base/unreadable-value.ts'
+import type { ValueName } from '../ports/unreadable-value.ts'
 import type { KeyProvider } from '../ports/key-provider.ts'
 import type { KeyRepair } from '../ports/keyring.ts'
 import type { Store, TenantReader } from '../ports/store.ts'

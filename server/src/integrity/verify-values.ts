@@ -1,5 +1,5 @@
 /** Decrypts every value of a vault, to find damaged ones before a request needs them. Changes nothing. */
-import type { ValueKind, ValueName } from '../base/unreadable-value.ts'
+import type { ValueKind, ValueName } from '../ports/unreadable-value.ts'
 import { sealContextOf } from '../key-rotation/seal-context.ts'
 import { UnreadableKey } from '../ports/key-provider.ts'
 import {
@@ -188,7 +188,7 @@ function kindOf({ table, part }: StoredEnvelope): ValueKind {
   if (table === 'tokens') return part === 'cvc' ? 'security_code' : 'token_data'
   if (table === 'pending') return part === 'cvc' ? 'pending_security_code' : 'pending_token_data'
   const columns = encryptedColumnsOf(SEALED_NAMES.find((it) => ENTITIES[it].table === table)!)
-  return columns.find((it) => it.encrypted!.part === part)!.encrypted!.value
+  return columns.find((it) => it.encrypted!.part === part)!.encrypted!.value as ValueKind
 }
 
 const FIRST: EnvelopeCursor = { table: ENVELOPE_TABLES[0], row: '' }

@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, describe, test, type TestContext } from 'node:test'
 import { FileKeyProvider } from '../../src/adapters/local-keyring/file-key-provider.ts'
 import { COMMANDS } from '../../src/cli/commands.ts'
-import type { ValueKind } from '../../src/base/unreadable-value.ts'
+import type { ValueKind } from '../../src/ports/unreadable-value.ts'
 import { eachKindVault, flipBit, VALUE_KINDS } from '../damage/each-kind.ts'
 import { runSymbolon, startVault, temporaryFolder, type Finished } from '../kit/running-vault.ts'
 

@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { TENANT_KEYS_CACHED_MAX } from '../../base/limits.ts'
 import { Sensitive } from '../../base/sensitive.ts'
-import { UnreadableValue } from '../../base/unreadable-value.ts'
+import { UnreadableValue } from '../../ports/unreadable-value.ts'
 import { UnreadableKey, type KeyProvider } from '../../ports/key-provider.ts'
 import { keyringContract } from '../../ports/keyring.contract.ts'
 import {

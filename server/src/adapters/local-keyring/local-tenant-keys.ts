@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual, type KeyObject } from 'node:crypto'
 import type { Sensitive } from '../../base/sensitive.ts'
-import { UnreadableValue } from '../../base/unreadable-value.ts'
+import { UnreadableValue } from '../../ports/unreadable-value.ts'
 import {
   UnreadableEnvelope,
   type SealContext,

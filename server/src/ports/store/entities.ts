@@ -5,7 +5,6 @@
  * A new entity is a record here, its tables in the two migrations, and its use cases. A member of its type that has no column
  * does not compile.
  */
-import type { ValueKind } from '../../base/unreadable-value.ts'
 import type { StoredCallbackSecrets, StoredJob } from '../jobs.ts'
 import type { SealContext, WrappedTenantKey } from '../keyring.ts'
 import type {
@@ -34,7 +33,7 @@ const MODIFIED = {
 } as const
 
 /** The columns of a named definition, with its encrypted configuration. */
-function definition<const Value extends ValueKind>(value: Value) {
+function definition<const Value extends string>(value: Value) {
   return {
     name: { name: 'name', kind: 'text' },
     terms: { name: 'terms', kind: 'bytes', encrypted: { part: 'terms', value } },
@@ -360,16 +359,19 @@ type SealedTable = EntityTable<SealedName>
 
 type ColumnsIn<Name extends EntityName> = DescriptionOf<Name>['columns']
 
+/** The marks of the encrypted columns of these entities. */
+type EncryptedIn<Name extends SealedName> = Extract<
+  ColumnsIn<Name>[keyof ColumnsIn<Name>],
+  { readonly encrypted: { readonly part: string } }
+>['encrypted']
+
+type EncryptedColumn = { [Name in SealedName]: EncryptedIn<Name> }[SealedName]
+
 /** What their associated data calls the parts of a token and of these entities. */
-export type EnvelopePart =
-  | 'data'
-  | 'cvc'
-  | {
-      [Name in SealedName]: Extract<
-        ColumnsIn<Name>[keyof ColumnsIn<Name>],
-        { readonly encrypted: { readonly part: string } }
-      >['encrypted']['part']
-    }[SealedName]
+export type EnvelopePart = 'data' | 'cvc' | EncryptedColumn['part']
+
+/** The kinds of values in the encrypted columns of entities. */
+export type EntityValueKind = EncryptedColumn['value']
 
 /** The table of an envelope; `pending` has the changes of tokens in open transactions. */
 export type EnvelopeTable = 'tokens' | 'pending' | SealedTable

@@ -1,5 +1,4 @@
 /** What the description of an entity says. The descriptions are in entities.ts. */
-import type { ValueKind } from '../../base/unreadable-value.ts'
 import type { Conflict } from '../change.ts'
 
 /** Each database has its own type for each kind; all but `json` hold the value of the member itself. */
@@ -11,7 +10,7 @@ export interface Column<Kind extends ColumnKind = ColumnKind> {
   /** Stays as it was inserted, whatever an update says. */
   readonly fixed?: true
   /** Encrypted: the part of the entity that its associated data names, and what `symbolon verify` calls it. */
-  readonly encrypted?: { readonly part: string; readonly value: ValueKind }
+  readonly encrypted?: { readonly part: string; readonly value: string }
 }
 
 /** A member with members of its own, each in a column; it is null if all of them are. */

@@ -1,15 +1,12 @@
+import type { EntityValueKind } from './store/entities.ts'
+
 /** The kinds of encrypted values, as `symbolon verify` and the log name them. */
 export type ValueKind =
   | 'token_data'
   | 'security_code'
   | 'pending_token_data'
   | 'pending_security_code'
-  | 'idempotency_response'
-  | 'proxy_configuration'
-  | 'reactor_configuration'
-  | 'job_request'
-  | 'job_result'
-  | 'callback_secrets'
+  | EntityValueKind
   | 'tenant_key'
   | 'root_key_check'
 
