@@ -5,7 +5,7 @@ import { TOKEN_ID_CHARS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { QueryParameters } from '../http/endpoint.ts'
 import { eitherPaginationSchema, pageQuery } from '../http/pagination.ts'
-import { titleOf, type ENTITY_TYPES } from './entity-types.ts'
+import { titleOf } from './entity-types.ts'
 import type { AuditLogFilter, AuditLogCursor, AuditLogItem } from './listing.ts'
 import { text } from '../http/text-length.ts'
 
@@ -120,8 +120,8 @@ function actorTypeOf(
   return applicationId === keyId ? 'proxy' : 'application'
 }
 
-export function renderEntityType({ name, title }: (typeof ENTITY_TYPES)[number]): JsonObject {
-  return { display_name: title, value: name }
+export function renderEntityType(name: string): JsonObject {
+  return { display_name: titleOf(name), value: name }
 }
 
 /** Renders the members as one line: fixed words and perhaps a host, no data. */

@@ -353,8 +353,8 @@ test('GET /logs/entity-types answers with the kinds, in a plain array', async ()
   const vault = await stillVault()
   const reply = await vault.call('GET', '/logs/entity-types', { key: vault.managementKey })
   const kinds = JSON.parse(reply.text) as JsonObject[]
-  assert.deepEqual(kinds[0], { display_name: 'Token', value: 'token' })
-  assert.ok(kinds.some((it) => it['value'] === 'application_key'))
+  assert.deepEqual(kinds[0], { display_name: 'Application', value: 'application' })
+  assert.ok(kinds.some((it) => it['value'] === 'token'))
 })
 
 interface Listed {
