@@ -12,7 +12,8 @@ import {
 } from '../base/access.ts'
 import { tryAuthorize, authorize, mayAnywhere, visibleContainers } from './authorize.ts'
 import { covers } from './container.ts'
-import { mayHold, PERMISSIONS } from './permissions.ts'
+import { PERMISSIONS } from '../base/permission-table.ts'
+import { mayHold } from './permissions.ts'
 
 const CLERK = {
   rules: [

@@ -11,7 +11,8 @@ import { apiKeyLooksRight } from './api-key.ts'
 import { replay } from './commit.ts'
 import * as endpoints from './endpoints.ts'
 import { createIdentities } from './authenticate.ts'
-import { PERMISSIONS, permissionsOf } from './permissions.ts'
+import { PERMISSIONS } from '../base/permission-table.ts'
+import { permissionsOf } from './permissions.ts'
 import { setUp } from './set-up.ts'
 
 const BACKEND = { name: 'backend', type: 'private', permissions: ['token:create'] }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { mayHold, PERMISSIONS, permissionsOf } from './permissions.ts'
+import { PERMISSIONS } from '../base/permission-table.ts'
+import { mayHold, permissionsOf } from './permissions.ts'
 
 test('permissionsOf() lets a public application do no more than create and update tokens', () => {
   assert.deepEqual(permissionsOf('public'), ['token:create', 'token:update'])

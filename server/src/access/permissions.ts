@@ -1,58 +1,12 @@
-import type { ApplicationType, PrincipalType, Permission } from '../base/access.ts'
+import type { ApplicationType, Permission, PrincipalType } from '../base/access.ts'
+import { PERMISSIONS } from '../base/permission-table.ts'
 
 /**
- * The table of all permissions: what each allows, and which applications may hold it.
- *
- * The one place to add a permission; all other code looks here. A stored grant that its application's type may not hold is
- * ignored, so a row that was tampered with or outlived a change of this table grants nothing.
+ * Which permissions a caller may hold. A stored grant that its application's type may not hold is ignored, so a row that was
+ * tampered with or outlived a change of the table grants nothing.
  *
  * Source: interface.md, Authentication, and its Access section.
  */
-export interface PermissionEntry {
-  readonly type: Permission
-  readonly description: string
-  readonly applicationTypes: readonly ApplicationType[]
-}
-
-const BOTH = ['public', 'private'] as const
-const PRIVATE = ['private'] as const
-const MANAGEMENT = ['management'] as const
-
-export const PERMISSIONS: readonly PermissionEntry[] = [
-  entry('token:create', 'Create tokens', BOTH),
-  entry('token:update', 'Change tokens', BOTH),
-  entry('token:read', 'Read tokens', PRIVATE),
-  entry('token:search', 'Search for tokens', PRIVATE),
-  entry('token:delete', 'Delete tokens', PRIVATE),
-  entry('token:use', 'Use tokens through proxies and in reactors', PRIVATE),
-  entry('proxy:invoke', 'Use tokens through proxies only', PRIVATE),
-  entry('reactor:invoke', 'Use tokens in reactors only', PRIVATE),
-  entry('reactor:create', 'Create reactors', MANAGEMENT),
-  entry('reactor:read', 'Read reactors', MANAGEMENT),
-  entry('reactor:update', 'Change reactors', MANAGEMENT),
-  entry('reactor:delete', 'Delete reactors', MANAGEMENT),
-  entry('proxy:create', 'Create proxies', MANAGEMENT),
-  entry('proxy:read', 'Read proxies', MANAGEMENT),
-  entry('proxy:update', 'Change proxies', MANAGEMENT),
-  entry('proxy:delete', 'Delete proxies', MANAGEMENT),
-  entry('application:create', 'Create applications', MANAGEMENT),
-  entry('application:read', 'Read applications and list their keys', MANAGEMENT),
-  entry('application:update', 'Change applications and their keys', MANAGEMENT),
-  entry('application:delete', 'Delete applications', MANAGEMENT),
-  entry('tenant:read', 'Read the tenant', MANAGEMENT),
-  entry('tenant:update', 'Change the tenant', MANAGEMENT),
-  entry('tenant:delete', 'Delete the tenant and all that is in it', MANAGEMENT),
-  entry('tenant:member:read', 'Read the members of the tenant', MANAGEMENT),
-  entry('tenant:member:update', 'Change the members of the tenant', MANAGEMENT),
-  entry('tenant:member:delete', 'Remove members from the tenant', MANAGEMENT),
-  entry('tenant:invitation:create', 'Invite people to the tenant', MANAGEMENT),
-  entry('tenant:invitation:read', 'Read invitations to the tenant', MANAGEMENT),
-  entry('tenant:invitation:update', 'Send invitations to the tenant again', MANAGEMENT),
-  entry('tenant:invitation:delete', 'Withdraw invitations to the tenant', MANAGEMENT),
-  entry('log:read', 'Read the audit log', MANAGEMENT),
-  entry('report:read', 'Read reports on the tenant', MANAGEMENT),
-]
-
 const HOLDERS: ReadonlyMap<string, readonly ApplicationType[]> = new Map(
   PERMISSIONS.map((it) => [it.type, it.applicationTypes]),
 )
@@ -77,12 +31,4 @@ export function permissionsOf(type: PrincipalType): Permission[] {
 
 function holderOf(type: PrincipalType): ApplicationType {
   return type === 'session' ? 'private' : type
-}
-
-function entry(
-  type: Permission,
-  description: string,
-  applicationTypes: readonly ApplicationType[],
-): PermissionEntry {
-  return { type, description, applicationTypes }
 }

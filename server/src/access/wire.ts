@@ -23,7 +23,7 @@ import type { StoredApplication, StoredApplicationKey } from '../ports/stored.ts
 import { CONTAINER_FORM } from './container.ts'
 import { DESTINATION_FORM, writtenDestination } from './destinations.ts'
 import { parseGrants, type Grants } from './grants.ts'
-import { PERMISSIONS, type PermissionEntry } from './permissions.ts'
+import { PERMISSIONS, type PermissionEntry } from '../base/permission-table.ts'
 import { text } from '../http/text-length.ts'
 
 /**

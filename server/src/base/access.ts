@@ -4,6 +4,7 @@
  * Source: interface.md, Authentication; the catalogue of permissions is docs/interface.md, Access.
  */
 import { PUBLIC_BODY_BYTES_MAX } from './limits.ts'
+import type { PERMISSIONS } from './permission-table.ts'
 
 export const APPLICATION_TYPES = ['private', 'public', 'management'] as const
 export type ApplicationType = (typeof APPLICATION_TYPES)[number]
@@ -14,21 +15,7 @@ export type PrincipalType = ApplicationType | 'session'
 export const PLANS = ['enterprise', 'standard'] as const
 export type Plan = (typeof PLANS)[number]
 
-export type Permission =
-  | 'token:create'
-  | 'token:update'
-  | 'token:read'
-  | 'token:search'
-  | 'token:delete'
-  | 'token:use'
-  | 'proxy:invoke'
-  | 'reactor:invoke'
-  | `${'reactor' | 'proxy' | 'application'}:${'create' | 'read' | 'update' | 'delete'}`
-  | `tenant:${'read' | 'update' | 'delete'}`
-  | `tenant:member:${'read' | 'update' | 'delete'}`
-  | `tenant:invitation:${'create' | 'read' | 'update' | 'delete'}`
-  | 'log:read'
-  | 'report:read'
+export type Permission = (typeof PERMISSIONS)[number]['type']
 
 /** Newer and narrower than `token:use`, which includes both: it allows to use tokens anywhere. */
 export const INVOCATIONS: ReadonlySet<string> = new Set<Permission>([

@@ -5,7 +5,8 @@
  */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { PERMISSIONS, permissionsOf } from '../../src/access/permissions.ts'
+import { PERMISSIONS } from '../../src/base/permission-table.ts'
+import { permissionsOf } from '../../src/access/permissions.ts'
 import { makeApiKey } from '../../src/access/api-key.ts'
 import { APPLICATION_TYPES, type ApplicationType } from '../../src/base/access.ts'
 import {

@@ -11,7 +11,7 @@ import {
   TOKEN_ID_CHARS_MAX,
 } from '../../base/limits.ts'
 import { parseBody } from '../../http/parse.ts'
-import { PERMISSIONS } from '../permissions.ts'
+import { PERMISSIONS } from '../../base/permission-table.ts'
 import { parseSessionGrants } from './session-grants.ts'
 import { expiry, permissionName, refuseIfAny, ruleMembers } from '../wire.ts'
 import { text } from '../../http/text-length.ts'
