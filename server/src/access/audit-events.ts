@@ -8,7 +8,7 @@ import type { RequestContext, Decision } from '../base/access.ts'
 import { AUDIT_EVENT_ENTITIES_MAX } from '../base/limits.ts'
 import { PERMISSIONS } from '../base/permission-table.ts'
 import type { AuditEvent } from '../ports/audit-log.ts'
-import { idOf, ruleOf, type EntityChange } from '../ports/store/entities.ts'
+import { idOf, ruleOf, type EntityChange } from '../ports/store/entity-change.ts'
 import type { Change } from '../ports/change.ts'
 import type { StoredToken, TransactionState } from '../ports/stored.ts'
 

@@ -8,7 +8,7 @@ import {
   changesAccess,
 } from '../ports/access-state.ts'
 import type { Change, Conflict } from '../ports/change.ts'
-import { idOf } from '../ports/store/entities.ts'
+import { idOf } from '../ports/store/entity-change.ts'
 import type { World } from '../ports/world.ts'
 import { flawOfAccessState, isVouchedFor } from './access-state-flaw.ts'
 import { AccessSum } from './access-sum.ts'

@@ -1,6 +1,6 @@
 /** All changes a store can make, and the conflicts that prevent them. */
 import type { KeyReference } from '../base/access.ts'
-import type { EntityChange } from './store/entities.ts'
+import type { EntityChange } from './store/entity-change.ts'
 import type { AccessState } from './access-state.ts'
 import type { WrappedTenantKey } from './keyring.ts'
 import type { AuditEvent, ChainPosition, AuditCheckpoint } from './audit-log.ts'

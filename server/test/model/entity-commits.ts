@@ -1,12 +1,8 @@
 /** Commits that change rows of described entities: drawn as drafts, then aimed at the rows that the model has. */
 import * as fc from '../kit/fast-check.ts'
 import type { Change } from '../../src/ports/change.ts'
-import {
-  descriptionOf,
-  ENTITY_NAMES,
-  type EntityChange,
-  type EntityName,
-} from '../../src/ports/store/entities.ts'
+import { descriptionOf, ENTITY_NAMES, type EntityName } from '../../src/ports/store/entities.ts'
+import type { EntityChange } from '../../src/ports/store/entity-change.ts'
 import type { EntityModel, ModelOutcome, OtherChange } from './entity-model.ts'
 import { anyRow, hashesIn, type EntityRow } from './entity-values.ts'
 

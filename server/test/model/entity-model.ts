@@ -1,11 +1,7 @@
 /** The rows of described entities in plain maps, as their descriptions say, and independent of every store. */
 import type { Change } from '../../src/ports/change.ts'
-import {
-  descriptionOf,
-  ENTITY_NAMES,
-  type EntityChange,
-  type EntityName,
-} from '../../src/ports/store/entities.ts'
+import { descriptionOf, ENTITY_NAMES, type EntityName } from '../../src/ports/store/entities.ts'
+import type { EntityChange } from '../../src/ports/store/entity-change.ts'
 import type { Column, ColumnGroup } from '../../src/ports/store/entity.ts'
 import type { EntityRow } from './entity-values.ts'
 

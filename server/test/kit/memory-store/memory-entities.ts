@@ -3,13 +3,12 @@ import {
   descriptionOf,
   ENTITIES,
   ENTITY_NAMES,
-  ruleOf,
   SEALED_NAMES,
-  type EntityChange,
   type EntityName,
   type EnvelopePart,
   type StoredOf,
 } from '../../../src/ports/store/entities.ts'
+import { ruleOf, type EntityChange } from '../../../src/ports/store/entity-change.ts'
 import {
   columnsOf,
   encryptedColumnsOf,

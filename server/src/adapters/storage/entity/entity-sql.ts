@@ -6,9 +6,9 @@ import {
   descriptionOf,
   ENTITY_NAMES,
   tenantColumnOf,
-  type EntityChange,
   type EntityName,
 } from '../../../ports/store/entities.ts'
+import type { EntityChange } from '../../../ports/store/entity-change.ts'
 import {
   changingColumnsOf,
   columnOf,

@@ -1,5 +1,5 @@
 /** Changes rows of an entity. */
-import type { EntityChange } from '../../../ports/store/entities.ts'
+import type { EntityChange } from '../../../ports/store/entity-change.ts'
 import type { ColumnKind } from '../../../ports/store/entity.ts'
 import { entitySql, statementsOf, valuesOf, type Dialect } from '../entity/entity-sql.ts'
 import type { PostgresValue } from './session.ts'

@@ -1,5 +1,5 @@
 /** Statements that change rows of an entity, and their parameters. */
-import type { EntityChange } from '../../../ports/store/entities.ts'
+import type { EntityChange } from '../../../ports/store/entity-change.ts'
 import type { ColumnKind } from '../../../ports/store/entity.ts'
 import {
   entitySql,
