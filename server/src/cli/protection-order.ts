@@ -46,7 +46,7 @@ function reactorsOf({
   store,
 }: Pick<World, 'store'>): DefinitionAccess<StoredReactor, SealedReactorConfiguration> {
   return {
-    find: async (tenantId, id) => await store.rows.reactor.find(tenantId, id),
+    find: async (tenantId, id) => await store.rows('reactor').find(tenantId, id),
     open: openReactorConfiguration,
     seal: sealReactorConfiguration,
     update: (reactor) => ({ kind: 'update', entity: 'reactor', row: reactor }),

@@ -42,7 +42,7 @@ const PROXIES: DefinitionKind = {
 const REACTORS: DefinitionKind = {
   name: 'reactors',
   make: reactor,
-  reader: (store) => store.rows.reactor,
+  reader: (store) => store.rows('reactor'),
   insert: (it) => ({ kind: 'insert', entity: 'reactor', row: it }),
   update: (it) => ({ kind: 'update', entity: 'reactor', row: it }),
   remove: (id) => ({ kind: 'delete', entity: 'reactor', id }),

@@ -120,7 +120,7 @@ export function envelopeContract(name: string, open: Open): void {
       assert.deepEqual(now!.data, bytes(33))
       assert.deepEqual([now!.revision, await store.proxies.find(TENANT, uuid(1))], [1, null])
       assert.deepEqual(
-        [...(await store.rows.reactor.find(TENANT, uuid(1)))!.terms.subarray(0, 2)],
+        [...(await store.rows('reactor').find(TENANT, uuid(1)))!.terms.subarray(0, 2)],
         [9, 9],
       )
     })

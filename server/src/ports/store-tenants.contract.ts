@@ -184,7 +184,7 @@ export function tenantContract(name: string, open: Open): void {
       assert.equal(await store.applications.find(uuid(1), uuid(1)), null)
       assert.equal(await store.answers.find(uuid(1), 'answer 1', NOW), null)
       assert.equal(await store.proxies.find(uuid(1), uuid(1)), null)
-      assert.equal(await store.rows.reactor.find(uuid(1), uuid(1)), null)
+      assert.equal(await store.rows('reactor').find(uuid(1), uuid(1)), null)
 
       await succeed(store, uuid(1), [insert(token(5))])
       assert.deepEqual(await left(), [false])

@@ -42,7 +42,7 @@ export interface Store {
   readonly answers: AnswerReader
   readonly transactions: TransactionReader
   readonly proxies: ProxyReader
-  /** The rows of each described entity that has an id and a time of creation. */
+  /** Returns the reader of a described entity whose rows have an id and a time of creation. */
   readonly rows: EntityReaders
   readonly jobs: JobReader
   readonly auditLog: AuditLogReader
@@ -104,7 +104,7 @@ export interface EntityReader<Stored, Filter extends EntityFilter = EntityFilter
   list(tenantId: string, filter: Filter, page: PageRequest): Promise<Page<Stored>>
 }
 
-export type EntityReaders = { readonly [Name in ListedName]: EntityReader<StoredOf<Name>> }
+export type EntityReaders = <Name extends ListedName>(entity: Name) => EntityReader<StoredOf<Name>>
 
 export interface ApplicationReader extends EntityReader<StoredApplication, ApplicationQuery> {
   /** Oldest first, and of the same time by version. */

@@ -58,14 +58,23 @@ const CONTENT = {
   revision: 'number',
 } as const
 
-/** In the order in which they move: first those that identify the vault. */
-export const VAULT_TABLES = {
+/** First those that identify the vault. Their order stays, so that a move that an earlier version began can go on. */
+const ORDERED_TABLES = {
   installation: {
     columns: { one: 'number', root_key_id: 'text', root_key_check: 'bytes' },
     key: ['one'],
   },
-  ...entityTables(),
+  tenants: tableOf('tenant'),
+  tenant_keys: tableOf('tenant_key'),
   deleted_tenants: { columns: { id: 'id', deleted_at: 'number' }, key: ['id'] },
+  applications: tableOf('application'),
+  application_keys: tableOf('application_key'),
+  sessions: tableOf('session'),
+  proxies: tableOf('proxy'),
+  reactors: tableOf('reactor'),
+  callback_secrets: tableOf('callback_secret'),
+  jobs: tableOf('job'),
+  answers: tableOf('answer'),
   transactions: {
     columns: { ...OWN, state: 'text', ...MADE, expires_at: 'number', unswept: 'flag' },
     key: ['tenant', 'id'],
@@ -153,10 +162,15 @@ export const VAULT_TABLES = {
   notices: { columns: { id: 'id', notice: 'text', created_at: 'number' }, key: ['id'] },
 } as const satisfies Record<string, VaultTable>
 
-/** Returns the tables of all described entities. */
-function entityTables(): Readonly<Record<EntityTable, VaultTable>> {
-  const tables = ENTITY_NAMES.map((it) => [ENTITIES[it].table, tableOf(it)])
-  return Object.fromEntries(tables) as Record<EntityTable, VaultTable>
+/** In the order in which they move. */
+export const VAULT_TABLES = { ...ORDERED_TABLES, ...youngerTables() } as const
+
+/** Returns the tables of the described entities that are not listed above. */
+function youngerTables(): Readonly<
+  Record<Exclude<EntityTable, keyof typeof ORDERED_TABLES>, VaultTable>
+> {
+  const younger = ENTITY_NAMES.filter((it) => !(ENTITIES[it].table in ORDERED_TABLES))
+  return Object.fromEntries(younger.map((it) => [ENTITIES[it].table, tableOf(it)]))
 }
 
 /** Returns the table of a described entity. */

@@ -29,7 +29,7 @@ export async function getReactor(
   { tenantId }: RequestContext,
   id: string,
 ): Promise<StoredReactor> {
-  const it = isUuid(id) ? await world.store.rows.reactor.find(tenantId, id) : null
+  const it = isUuid(id) ? await world.store.rows('reactor').find(tenantId, id) : null
   if (it === null) throw new ServiceError('reactor_not_found')
   return it
 }

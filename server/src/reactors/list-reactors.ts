@@ -22,7 +22,7 @@ export async function listReactors(
   const ids = filter.ids && uuidsIn(filter.ids)
   if (ids?.length === 0) return { total: 0, items: [] }
   const asked = ids === undefined ? filter : { ...filter, ids }
-  const { total, items } = await world.store.rows.reactor.list(context.tenantId, asked, page)
+  const { total, items } = await world.store.rows('reactor').list(context.tenantId, asked, page)
   const rendered = await renderDefinitions(world, context.tenantId, items, async (it) =>
     renderReactor(context.tenantId, await openReactor(world, context, it)),
   )

@@ -312,7 +312,7 @@ test('a reactor whose row was given another’s sealed configuration is not open
   const [first, second] = await Promise.all(
     ['first', 'second'].map(async (code) => {
       const made = await call('POST', '/reactors', { ...REACTOR, code })
-      return (await vault.world.store.rows.reactor.find(tenantId, made.json()['id'] as string))!
+      return (await vault.world.store.rows('reactor').find(tenantId, made.json()['id'] as string))!
     }),
   )
   const forged = { ...first!, terms: second!.terms, revision: 1 }

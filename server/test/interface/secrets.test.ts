@@ -128,7 +128,7 @@ describe('a configuration stored by an older version', () => {
   async function storeAsBefore({ vault, id }: ReactorStage, configuration: JsonObject) {
     const { store, keyring } = vault.world
     const keys = await keyring.open(vault.tenantId)
-    const stored = (await store.rows.reactor.find(vault.tenantId, id))!
+    const stored = (await store.rows('reactor').find(vault.tenantId, id))!
     const text = JSON.stringify({ code: CODE, configuration, applicationId: null })
     const context = { id, part: 'terms', type: 'reactor', containers: [] } as const
     const reactor = { ...stored, terms: keys.seal(context, new Sensitive(text)), revision: 1 }

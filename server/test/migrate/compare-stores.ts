@@ -47,7 +47,7 @@ export async function compareStores(
     }
     const page = { page: 1, size: AT_ONCE }
     await both(({ store }) => store.proxies.list(id, {}, page))
-    await both(({ store }) => store.rows.reactor.list(id, {}, page))
+    await both(({ store }) => store.rows('reactor').list(id, {}, page))
     const applications = await both(({ store }) => {
       return store.applications.list(id, { now: 0 }, page)
     })

@@ -33,7 +33,7 @@ export async function readersAgree(
     assert.deepEqual(byId(await store.tenants.keys(tenantId)), all('tenant_key'))
     assert.deepEqual(await store.jobs.callbackSecrets(tenantId), one('callback_secret'))
     for (const name of LISTED_NAMES) {
-      const rows = store.rows[name]
+      const rows = store.rows(name)
       for (const id of IDS) assert.deepEqual(await rows.find(tenantId, id), one(name, id))
       const { total, items } = await rows.list(tenantId, {}, PAGE)
       assert.deepEqual(byId(items), all(name))

@@ -180,10 +180,9 @@ for (const { path, entity, body } of KINDS) {
       },
       open: async (at) => {
         const id = at.split('/')[2]!
-        const { terms } = (await vault.world.store.rows[entity as 'proxy' | 'reactor'].find(
-          vault.tenantId,
-          id,
-        ))!
+        const { terms } = (await vault.world.store
+          .rows(entity as 'proxy' | 'reactor')
+          .find(vault.tenantId, id))!
         const keys = await vault.world.keyring.open(vault.tenantId)
         const context = { id, part: 'terms', type: entity, containers: [] } as const
         return keys.open(context, terms).reveal()

@@ -24,8 +24,8 @@ import { byAge, copyOf, newestFirst, pageOf } from './memory-table.ts'
 type TenantOf = (id: string) => StoredTenant | null
 
 export function entityReaders(entities: MemoryEntities): EntityReaders {
-  const readers = LISTED_NAMES.map((it) => [it, entityReader(entities, it)])
-  return Object.fromEntries(readers) as EntityReaders
+  const readers = new Map(LISTED_NAMES.map((it) => [it, entityReader(entities, it)]))
+  return ((entity) => readers.get(entity)) as EntityReaders
 }
 
 type ListedRow = { readonly id: string; readonly createdAt: number } & Readonly<

@@ -13,8 +13,8 @@ import type { AskPostgres, PostgresValue } from './session.ts'
 import { unpackText } from './text.ts'
 
 export function entityReaders(ask: AskPostgres): EntityReaders {
-  const readers = LISTED_NAMES.map((it) => [it, entityReader(ask, it)])
-  return Object.fromEntries(readers) as EntityReaders
+  const readers = new Map(LISTED_NAMES.map((it) => [it, entityReader(ask, it)]))
+  return ((entity) => readers.get(entity)) as EntityReaders
 }
 
 /** Reads the rows of an entity that has an id and a time of creation. */

@@ -21,8 +21,7 @@ import {
   token,
   uuid,
 } from '../../../ports/store-kit.contract.ts'
-import { LISTED_NAMES } from '../../../ports/store/entities.ts'
-import type { EntityReader, EntityReaders, Store } from '../../../ports/store.ts'
+import type { Store } from '../../../ports/store.ts'
 import type { EnvelopeCursor } from '../../../ports/stored.ts'
 import { tokenChangeContract } from '../../../ports/store-token-changes.contract.ts'
 import { totalsContract } from '../../../ports/store-totals.contract.ts'
@@ -154,15 +153,10 @@ async function takingTurns(): Promise<Store> {
     answers: reader('answers'),
     transactions: reader('transactions'),
     proxies: reader('proxies'),
-    rows: Object.fromEntries(
-      LISTED_NAMES.map((name) => {
-        const rows: EntityReader<object> = {
-          find: (tenantId, id) => next().rows[name].find(tenantId, id),
-          list: (tenantId, filter, page) => next().rows[name].list(tenantId, filter, page),
-        }
-        return [name, rows]
-      }),
-    ) as unknown as EntityReaders,
+    rows: (name) => ({
+      find: (tenantId, id) => next().rows(name).find(tenantId, id),
+      list: (tenantId, filter, page) => next().rows(name).list(tenantId, filter, page),
+    }),
     jobs: reader('jobs'),
     auditLog: reader('auditLog'),
     accessRows: (tenantId, table) => next().accessRows(tenantId, table),

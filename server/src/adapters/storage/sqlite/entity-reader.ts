@@ -12,8 +12,8 @@ import { packId } from './ids.ts'
 import type { SqliteRow } from './rows.ts'
 
 export function entityReaders(db: DatabaseSync): EntityReaders {
-  const readers = LISTED_NAMES.map((it) => [it, entityReader(db, it)])
-  return Object.fromEntries(readers) as EntityReaders
+  const readers = new Map(LISTED_NAMES.map((it) => [it, entityReader(db, it)]))
+  return ((entity) => readers.get(entity)) as EntityReaders
 }
 
 /** Reads the rows of an entity that has an id and a time of creation. */
