@@ -242,7 +242,7 @@ function invalidatingIdentities(store: Store, invalidate: () => void): Store {
 
 function changesIdentity(change: Change): boolean {
   if (!('entity' in change)) return CHANGES_IDENTITY[change.kind]
-  return change.kind !== 'insert' && descriptionOf(change.entity).affectsAuthentication
+  return change.kind !== 'insert' && descriptionOf(change.entity).affectsAuthentication === true
 }
 
 /** Complete, so that a new kind of change has to say whether it affects identities. */

@@ -96,7 +96,7 @@ export function sessionStatement(
 
 /** Whether the change is of an application or a key, which the access state seals. */
 export function changesAccess(change: Change): boolean {
-  return 'entity' in change && descriptionOf(change.entity).inAccessState
+  return 'entity' in change && descriptionOf(change.entity).inAccessState === true
 }
 
 /** The number of events that tell of such a change. */

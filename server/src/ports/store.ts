@@ -98,7 +98,7 @@ export interface TenantReader {
 }
 
 /** The rows of an entity that has an id and a time of creation. */
-export interface EntityReader<Stored, Filter extends EntityFilter = EntityFilter> {
+export interface EntityReader<Stored, Filter = EntityFilterOf<Stored>> {
   find(tenantId: string, id: string): Promise<Stored | null>
   /** Newest first; `total` counts all matches. */
   list(tenantId: string, filter: Filter, page: PageRequest): Promise<Page<Stored>>
@@ -270,6 +270,15 @@ export interface EntityFilter {
   /** Rows that are expired at this instant are left out. */
   readonly now?: number
 }
+
+/** The filters that the rows of an entity have columns for. */
+export type EntityFilterOf<Stored> = Pick<
+  EntityFilter,
+  | 'ids'
+  | (Stored extends { readonly name: string } ? 'name' : never)
+  | (Stored extends { readonly type: string } ? 'types' : never)
+  | (Stored extends { readonly expiresAt: number | null } ? 'now' : never)
+>
 
 export type ApplicationFilter = Pick<EntityFilter, 'ids' | 'types'>
 

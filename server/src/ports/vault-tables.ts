@@ -165,10 +165,11 @@ const ORDERED_TABLES = {
 /** In the order in which they move. */
 export const VAULT_TABLES = { ...ORDERED_TABLES, ...youngerTables() } as const
 
+type YoungerTable = Exclude<EntityTable, keyof typeof ORDERED_TABLES>
+
 /** Returns the tables of the described entities that are not listed above. */
-function youngerTables(): Readonly<
-  Record<Exclude<EntityTable, keyof typeof ORDERED_TABLES>, VaultTable>
-> {
+// oxlint-disable-next-line typescript/no-generated-empty-object-type -- until there is one
+function youngerTables(): Readonly<Record<YoungerTable, VaultTable>> {
   const younger = ENTITY_NAMES.filter((it) => !(ENTITIES[it].table in ORDERED_TABLES))
   return Object.fromEntries(younger.map((it) => [ENTITIES[it].table, tableOf(it)]))
 }

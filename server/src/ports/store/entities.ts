@@ -65,7 +65,6 @@ export const ENTITIES = {
     key: [],
     changes: { update: { event: 'update', conflict: 'absent' } },
     affectsAuthentication: true,
-    inAccessState: false,
   }),
 
   /** The operator's: logged, not audited. */
@@ -80,9 +79,7 @@ export const ENTITIES = {
     },
     key: ['purpose', 'version'],
     parent: { entity: 'tenant', members: [], owns: false },
-    changes: { insert: { event: null, conflict: 'keys-changed' } },
-    affectsAuthentication: false,
-    inAccessState: false,
+    changes: { insert: { event: null, conflict: 'keys-changed', refusesExisting: true } },
   }),
 
   application: entity<StoredApplication>()({
@@ -150,8 +147,6 @@ export const ENTITIES = {
     parent: { entity: 'application_key', members: ['applicationId', 'keyId'], owns: false },
     changes: { insert: CREATE_IN_PARENT },
     expires: 'expiresAt',
-    affectsAuthentication: false,
-    inAccessState: false,
   }),
 
   /** Inserted by `remember-answer`: one for nearly every request that has an idempotency key. */
@@ -170,8 +165,6 @@ export const ENTITIES = {
     key: ['id'],
     changes: {},
     sealedAs: 'answer',
-    affectsAuthentication: false,
-    inAccessState: false,
   }),
 
   proxy: entity<StoredProxy>()({
@@ -184,8 +177,6 @@ export const ENTITIES = {
       delete: DELETE,
     },
     sealedAs: 'proxy',
-    affectsAuthentication: false,
-    inAccessState: false,
   }),
 
   reactor: entity<StoredReactor>()({
@@ -198,8 +189,6 @@ export const ENTITIES = {
       delete: DELETE,
     },
     sealedAs: 'reactor',
-    affectsAuthentication: false,
-    inAccessState: false,
   }),
 
   /** The decisions of a request record that it was invoked and how its result is used. */
@@ -225,8 +214,6 @@ export const ENTITIES = {
       delete: { event: null, conflict: 'job-changed', by: ['id', 'revision'] },
     },
     sealedAs: 'job',
-    affectsAuthentication: false,
-    inAccessState: false,
   }),
 
   callback_secret: entity<StoredCallbackSecrets>()({
@@ -241,12 +228,10 @@ export const ENTITIES = {
     },
     key: [],
     changes: {
-      insert: { event: 'rotate', conflict: 'callback-secrets-changed' },
+      insert: { event: 'rotate', conflict: 'callback-secrets-changed', refusesExisting: true },
       update: { event: 'rotate', conflict: 'callback-secrets-changed' },
     },
     sealedAs: 'callback',
-    affectsAuthentication: false,
-    inAccessState: false,
   }),
 } as const
 

@@ -67,19 +67,25 @@ export interface Entity<Stored = object, Member = keyof Stored & string> {
   }
   /** The changes made by statements derived from this description. An update replaces the last revision, if rows have revisions. */
   readonly changes: {
-    readonly insert?: RowChange
+    readonly insert?: RowChange & {
+      /** Set if its conflict is also that of a row that is there already; for other entities that is a fault. */
+      readonly refusesExisting?: true
+    }
     readonly update?: RowChange
     readonly delete?: RowChange & {
       /** The members that a deletion names: the key unless given. */
       readonly by?: readonly Member[]
     }
   }
-  /** Set if every insertion deletes a few rows that expired before: the member that says when one expires. */
+  /**
+   * Set if every insertion deletes a few rows that had expired when the new one was created: the member that says when one expires.
+   * Until then readers find it.
+   */
   readonly expires?: Member
-  /** The type that the associated data of its ciphertexts names. */
+  /** The type that the associated data of its ciphertexts names; of every entity with ciphertexts. */
   readonly sealedAs?: string
-  /** Whether an update or deletion may change who a caller is, or what they may do. */
-  readonly affectsAuthentication: boolean
-  /** Whether the access state of the tenant covers its rows, decision 0082. */
-  readonly inAccessState: boolean
+  /** Set if an update or deletion may change who a caller is, or what they may do. */
+  readonly affectsAuthentication?: true
+  /** Set if the access state of the tenant covers its rows, decision 0082. */
+  readonly inAccessState?: true
 }

@@ -19,12 +19,6 @@ import type { Conflict } from '../../../src/ports/change.ts'
 import type { MemoryEnvelope } from './memory-envelopes.ts'
 import { MemoryTable } from './memory-table.ts'
 
-/** Conflicts of an insertion whose row is there already. */
-const UNIQUE_CONFLICTS: ReadonlySet<string | null> = new Set([
-  'callback-secrets-changed',
-  'keys-changed',
-])
-
 type MemoryRow = Readonly<Record<string, unknown>>
 
 /** The rows of all described entities: a part of the memory store. */
@@ -79,13 +73,13 @@ export class MemoryEntities {
     before: MemoryRow | null,
   ): Conflict | null {
     const { parent, changes, expires } = descriptionOf(entity)
-    const { conflict } = changes.insert!
+    const { conflict, refusesExisting } = changes.insert!
     const table = this.#tables.get(entity)!
     if (parent !== undefined) {
       const parents = this.#tables.get(parent.entity as EntityName)!
       if (parents.find(tenantId, parentKeyOf(entity, row)) === null) return { kind: conflict! }
     }
-    if (before !== null && UNIQUE_CONFLICTS.has(conflict)) return { kind: conflict! }
+    if (before !== null && refusesExisting) return { kind: conflict! }
     const hash = row['hash'] as Uint8Array | undefined
     if (before !== null || (hash !== undefined && this.hashed(entity, hash) !== null)) {
       throw new Error(`Cannot insert: the id or hash of this ${entity} is taken`)

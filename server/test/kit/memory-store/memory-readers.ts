@@ -11,6 +11,7 @@ import type {
   AccessRowReader,
   ApplicationReader,
   EntityReader,
+  EntityFilter,
   EntityReaders,
   Page,
   ProxyReader,
@@ -35,7 +36,7 @@ type ListedRow = { readonly id: string; readonly createdAt: number } & Readonly<
 function entityReader<Name extends ListedName>(
   entities: MemoryEntities,
   name: Name,
-): EntityReader<StoredOf<Name>> {
+): EntityReader<StoredOf<Name>, EntityFilter> {
   const table = entities.table(name)
   return {
     find: async (tenantId, id) => copyOf(table.find(tenantId, id)),

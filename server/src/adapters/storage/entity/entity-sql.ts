@@ -70,22 +70,16 @@ export function valuesOf(change: EntityChange, columns: readonly MemberColumn[])
   return columns.map((it) => memberOf(row, it))
 }
 
-/** Conflicts that an insertion meets if its row is there already. Any other such row is a fault. */
-const UNIQUE_CONFLICTS: ReadonlySet<RowConflict | null> = new Set([
-  'callback-secrets-changed',
-  'keys-changed',
-])
-
 /** A row that belongs to another is inserted only while that is there. */
 function insertSql(dialect: Dialect, name: EntityName): EntitySql {
   const { table, changes } = descriptionOf(name)
-  const { conflict } = changes.insert!
+  const { conflict, refusesExisting } = changes.insert!
   const columns = columnsOf(name)
   const values = columns.map((it, n) => dialect.parameter(n + 2, it.kind))
   const names = ['tenant', ...columns.map((it) => it.name)].join(', ')
   const row = [dialect.parameter(1, 'id'), ...values].join(', ')
   const parent = parentOf(name)
-  const unless = UNIQUE_CONFLICTS.has(conflict) ? ' ON CONFLICT DO NOTHING' : ''
+  const unless = refusesExisting ? ' ON CONFLICT DO NOTHING' : ''
   if (parent === null) {
     return { sql: `INSERT INTO ${table} (${names}) VALUES (${row})${unless}`, columns, conflict }
   }

@@ -21,7 +21,7 @@ export function entityReaders(ask: AskPostgres): EntityReaders {
 export function entityReader<Name extends ListedName>(
   ask: AskPostgres,
   entity: Name,
-): EntityReader<StoredOf<Name>> {
+): EntityReader<StoredOf<Name>, EntityFilter> {
   const { table } = ENTITIES[entity]
   const stored = (row: PostgresRow): StoredOf<Name> => storedOf(entity, row)
   return {

@@ -20,7 +20,7 @@ export function entityReaders(db: DatabaseSync): EntityReaders {
 export function entityReader<Name extends ListedName>(
   db: DatabaseSync,
   entity: Name,
-): EntityReader<StoredOf<Name>> {
+): EntityReader<StoredOf<Name>, EntityFilter> {
   const { table } = ENTITIES[entity]
   const stored = (row: SqliteRow): StoredOf<Name> => storedOf(entity, row)
   const byId = db.prepare(`SELECT * FROM ${table} WHERE tenant = ? AND id = ?`)
