@@ -309,7 +309,7 @@ export type EntityValueKind = EncryptedColumn['value']
 /** The table of an envelope; `pending` has the changes of tokens in open transactions. */
 export type EnvelopeTable = 'tokens' | 'pending' | SealedTable
 
-/** In the order in which their envelopes are read. */
+/** In the order in which their envelopes are read. It stays, so that a verification that an earlier version began can go on. */
 export const ENVELOPE_TABLES: readonly [EnvelopeTable, ...EnvelopeTable[]] = [
   'tokens',
   'pending',
