@@ -15,6 +15,7 @@ import {
   columnsOf,
   encryptedColumnsOf,
   keyColumnsOf,
+  ownedBy,
   parentOf,
 } from './entity-columns.ts'
 
@@ -51,6 +52,11 @@ for (const name of ENTITY_NAMES) {
         parentOf(name)!.key.map(({ by }) => by.kind),
         keyOfParent.map((it) => it.kind),
       )
+    })
+
+    test('owns no rows if another entity owns its own', () => {
+      // A deletion removes the rows of one generation.
+      if (parent?.owns === true) assert.deepEqual(ownedBy(name), [])
     })
 
     test('names the type of associated data if it has ciphertexts, and not otherwise', () => {
