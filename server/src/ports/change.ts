@@ -89,7 +89,7 @@ export type Change =
       readonly transactionId: string
       readonly events: readonly AuditEvent[]
     }
-  /** Removes the parked events of a transaction, of which there may be none; with `append`, appends them before, in order. */
+  /** Removes the parked events of a transaction, if any; with `append`, first appends them to the audit log, in order. */
   | {
       readonly kind: 'end-parked-audit-events'
       readonly transactionId: string

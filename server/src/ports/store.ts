@@ -261,7 +261,7 @@ export interface Page<Item> {
   readonly items: Item[]
 }
 
-/** What is not given does not filter; an empty list matches nothing. */
+/** Members that are not given do not filter; an empty list matches nothing. */
 export interface EntityFilter {
   readonly ids?: readonly string[]
   /** A pattern for namePattern(). */

@@ -1,4 +1,4 @@
-/** What the readers of a store return of described entities, compared with the model. */
+/** Compares the readers of described entities with the model. */
 import assert from 'node:assert/strict'
 import {
   ACCESS_TABLES,

@@ -1,12 +1,21 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { descriptionOf, ENTITY_NAMES, tenantColumnOf, type EntityName } from './entities.ts'
+import {
+  descriptionOf,
+  ENTITY_NAMES,
+  ENVELOPE_TABLES,
+  sealContextOf,
+  SEALED_NAMES,
+  tenantColumnOf,
+  type EntityName,
+} from './entities.ts'
 import {
   columnOf,
   columnsOf,
   encryptedColumnsOf,
   keyColumnsOf,
+  ownedBy,
   parentOf,
 } from './entity-columns.ts'
 
@@ -45,8 +54,18 @@ for (const name of ENTITY_NAMES) {
       )
     })
 
+    test('owns no rows if another entity owns its own', () => {
+      // A deletion removes the rows of one generation.
+      if (parent?.owns === true) assert.deepEqual(ownedBy(name), [])
+    })
+
     test('names the type of associated data if it has ciphertexts, and not otherwise', () => {
       assert.equal(sealedAs !== undefined, encryptedColumnsOf(name).length > 0)
+    })
+
+    test('identifies a row by one column if it has ciphertexts', () => {
+      // Rotation and verification continue after the row that they read last, and associated data has one id.
+      if (sealedAs !== undefined) assert.ok(key.length <= 1)
     })
   })
 }
@@ -55,6 +74,45 @@ test('no two encrypted columns have the same name in a report', () => {
   const values = ENTITY_NAMES.flatMap(encryptedColumnsOf).map((it) => it.encrypted!.value)
   assert.deepEqual(values, [...new Set(values)])
 })
+
+test('the ciphertexts of earlier versions have the associated data that they were sealed with', () => {
+  const contexts = SEALED_NAMES.flatMap((name) =>
+    encryptedColumnsOf(name).map((it) => {
+      const { type, part, containers } = sealContextOf(name, it.encrypted!.part, 'id')
+      assert.deepEqual(containers, [])
+      return [`${descriptionOf(name).table}.${it.name}`, `${type} ${part}`]
+    }),
+  )
+  const found = Object.fromEntries(contexts) as Record<string, string>
+  for (const [column, context] of Object.entries(SEALED_BEFORE)) {
+    assert.equal(found[column], context, column)
+  }
+})
+
+test('a verification that an earlier version began skips no table', () => {
+  assert.deepEqual(ENVELOPE_TABLES.slice(0, READ_BEFORE.length), READ_BEFORE)
+})
+
+/** The type and part in the associated data of each column. */
+const SEALED_BEFORE: Readonly<Record<string, string>> = {
+  'answers.body': 'answer answer',
+  'proxies.terms': 'proxy terms',
+  'reactors.terms': 'reactor terms',
+  'jobs.terms': 'job terms',
+  'jobs.result': 'job result',
+  'callback_secrets.secrets': 'callback secrets',
+}
+
+/** The first tables with ciphertexts, in order; others go after them. */
+const READ_BEFORE = [
+  'tokens',
+  'pending',
+  'answers',
+  'proxies',
+  'reactors',
+  'jobs',
+  'callback_secrets',
+]
 
 /** Returns the names of a table's columns. */
 function columnsIn(schema: string, table: string): string[] {

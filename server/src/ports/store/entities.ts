@@ -1,6 +1,6 @@
 /**
- * What is stored of each entity: the one place that says so. From it the adapters derive their statements and the conversion of
- * rows; the other modules, which changes are audited, affect authentication or hold ciphertexts.
+ * Describes each stored entity, once. The adapters derive their statements and the conversion of rows from it; the other modules,
+ * which changes are audited, affect authentication or hold ciphertexts.
  *
  * A new entity is a record here, its tables in the two migrations, and its use cases. A member of its type that has no column
  * does not compile.
@@ -20,13 +20,13 @@ import type { Entity } from './entity.ts'
 
 const id = { name: 'id', kind: 'id', fixed: true } as const
 
-/** Who made a row, and when. */
+/** The creator of a row, and the time of its creation. */
 const CREATED = {
   createdBy: { name: 'created_by', kind: 'name', fixed: true },
   createdAt: { name: 'created_at', kind: 'number', fixed: true },
 } as const
 
-/** Who changed a row last, and when. */
+/** The last modifier of a row, and the time of that change. */
 const MODIFIED = {
   modifiedBy: { name: 'modified_by', kind: 'name' },
   modifiedAt: { name: 'modified_at', kind: 'number' },
@@ -300,7 +300,7 @@ type EncryptedIn<Name extends SealedName> = Extract<
 
 type EncryptedColumn = { [Name in SealedName]: EncryptedIn<Name> }[SealedName]
 
-/** What their associated data calls the parts of a token and of these entities. */
+/** The parts of a token and of these entities, as associated data names them. */
 export type EnvelopePart = 'data' | 'cvc' | EncryptedColumn['part']
 
 /** The kinds of values in the encrypted columns of entities. */
@@ -309,7 +309,7 @@ export type EntityValueKind = EncryptedColumn['value']
 /** The table of an envelope; `pending` has the changes of tokens in open transactions. */
 export type EnvelopeTable = 'tokens' | 'pending' | SealedTable
 
-/** In the order in which their envelopes are read. */
+/** In the order in which their envelopes are read. It stays, so that a verification that an earlier version began can go on. */
 export const ENVELOPE_TABLES: readonly [EnvelopeTable, ...EnvelopeTable[]] = [
   'tokens',
   'pending',

@@ -1,4 +1,4 @@
-/** What the description of an entity says. The descriptions are in entities.ts. */
+/** The form of an entity's description. The descriptions are in entities.ts. */
 import type { Conflict } from '../change.ts'
 
 /** Each database has its own type for each kind; all but `json` hold the value of the member itself. */
@@ -7,7 +7,7 @@ export type ColumnKind = 'id' | 'name' | 'text' | 'json' | 'bytes' | 'number' | 
 export interface Column<Kind extends ColumnKind = ColumnKind> {
   readonly name: string
   readonly kind: Kind
-  /** Stays as it was inserted, whatever an update says. */
+  /** Keeps the inserted value: updates do not write it. */
   readonly fixed?: true
   /** Encrypted: the part of the entity that its associated data names, and what `symbolon verify` calls it. */
   readonly encrypted?: { readonly part: string; readonly value: string }
@@ -40,9 +40,9 @@ export type RowConflict = Exclude<Conflict['kind'], 'token-id-taken' | 'fingerpr
 
 /** An insertion, update or deletion of one row. */
 export interface RowChange {
-  /** The operation that the audit log calls it; null if it has no event of its own. */
+  /** Its operation in the audit log; null if it has no event of its own. */
   readonly event: 'create' | 'update' | 'delete' | 'rotate' | null
-  /** What is wrong if it touches no row; null for an insertion that cannot be refused. */
+  /** The conflict if it touches no row; null for an insertion that cannot be refused. */
   readonly conflict: RowConflict | null
 }
 

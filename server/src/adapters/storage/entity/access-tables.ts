@@ -1,4 +1,4 @@
-/** The access rows of a tenant, as their descriptions have them. */
+/** Derives the columns of access rows, and their statements, from the descriptions of their entities. */
 import {
   applicationKeyStatement,
   applicationStatement,
@@ -8,7 +8,7 @@ import {
 import type { EntityName, StoredOf } from '../../../ports/store/entities.ts'
 import { columnsOf, keyColumnsOf } from '../../../ports/store/entity-columns.ts'
 
-/** Converts the row at hand. */
+/** Converts a row to the stored form of the entity. */
 type StoredRow = <Name extends EntityName>(name: Name) => StoredOf<Name>
 
 interface AccessTableColumns {

@@ -25,7 +25,7 @@ export const CLEARED_TABLES = [
   { table: 'record', key: 'number' },
 ] as const satisfies readonly ClearedTable[]
 
-/** Rows that belong to others go first: few of them are deleted at a time. */
+/** Rows with a parent go before it: SQLite would delete all keys of an application with it, not a few. */
 function clearedEntities(): ClearedTable<EntityTable>[] {
   return CLEARED_NAMES.toReversed().map((name) => {
     const { table } = ENTITIES[name]

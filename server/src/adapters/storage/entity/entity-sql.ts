@@ -34,7 +34,7 @@ export interface Dialect {
 export interface EntitySql {
   readonly sql: string
   readonly columns: readonly MemberColumn[]
-  /** What it met if it touched no row; null if that cannot be, or does not matter. */
+  /** The conflict if it touches no row; null if it always touches one, or need not. */
   readonly conflict: RowConflict | null
 }
 
