@@ -6,7 +6,6 @@
  */
 import type { RequestContext, Decision } from '../base/access.ts'
 import { AUDIT_EVENT_ENTITIES_MAX } from '../base/limits.ts'
-import { PERMISSIONS } from '../base/permission-table.ts'
 import type { AuditEvent } from '../ports/audit-log.ts'
 import { idOf, ruleOf, type EntityChange } from '../ports/store/entity-change.ts'
 import type { Change } from '../ports/change.ts'
@@ -272,12 +271,7 @@ function whatIsAsked({ permission, internalId, containers, about }: Decision): {
   const operation = words.pop()!
   if (operation === 'invoke' && internalId !== undefined && containers.length > 0)
     return USE_OF_TOKEN
-  return { entityType: ENTITIES_NAMED.get(permission) ?? words.join('_'), operation }
+  return { entityType: words.join('_'), operation }
 }
-
-/** The entities of permissions whose names do not say them. */
-const ENTITIES_NAMED: ReadonlyMap<string, string | null> = new Map(
-  PERMISSIONS.map((it) => [it.type, it.entity]),
-)
 
 const USE_OF_TOKEN = { entityType: 'token', operation: 'use' } as const

@@ -4,8 +4,6 @@ export interface PermissionEntry<Type extends string = string> {
   readonly type: Type
   readonly description: string
   readonly applicationTypes: readonly ApplicationType[]
-  /** The entity that the audit log names, if it is not the word or words before the operation. */
-  readonly entity: string | null
 }
 
 const BOTH = ['public', 'private'] as const
@@ -56,7 +54,6 @@ function entry<const Type extends string>(
   type: Type,
   description: string,
   applicationTypes: readonly ApplicationType[],
-  entity: string | null = null,
 ): PermissionEntry<Type> {
-  return { type, description, applicationTypes, entity }
+  return { type, description, applicationTypes }
 }
