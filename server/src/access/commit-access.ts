@@ -99,6 +99,8 @@ async function apply(
     const keys = await store.applications.keys(tenantId, change.applicationId)
     const before = keys.find((it) => it.id === change.id)
     if (before !== undefined) sum.remove(applicationKeyStatement(tenantId, before))
+  } else if (changesAccess(change)) {
+    throw new TypeError(`Cannot commit: no access state can cover rows of ${change.entity}`)
   }
 }
 

@@ -100,7 +100,7 @@ async function prepareKey(
   const text = renderRecoveryNotice({ tenant: tenant.id, application: application.id, key: keyId })
   const changes: Change[] = [
     ...made,
-    { kind: 'put-notice', id: keyId, notice: { id: keyId, text, at: now } },
+    { kind: 'put-notice', id: keyId, notice: { text, at: now } },
     { kind: 'append-audit-events', events: auditEventsOf(actor, now, [], made) },
   ]
   return { application, issued, changes }

@@ -26,8 +26,8 @@ export async function announceServer({
   const rootKeys = keyProvider.all().map((it) => it.id)
   const text = JSON.stringify({ kind: SERVER, name: `${hostname()} (${process.pid})`, rootKeys })
   const announce = (): Promise<void> => {
-    const notice = { id, text, at: world.clock.now() }
-    return commitNotice(world, { kind: 'put-notice', id: notice.id, notice })
+    const notice = { text, at: world.clock.now() }
+    return commitNotice(world, { kind: 'put-notice', id, notice })
   }
   await announce()
   await removeOld(world)

@@ -134,7 +134,11 @@ export type Change =
     }
   | KeyChange
   /** Replaces or adds a notice between the processes that use the store; null removes it, if it is there. */
-  | { readonly kind: 'put-notice'; readonly id: string; readonly notice: StoredNotice | null }
+  | {
+      readonly kind: 'put-notice'
+      readonly id: string
+      readonly notice: Omit<StoredNotice, 'id'> | null
+    }
 
 /** Changes of keys, and of the envelopes sealed under them. Decisions 0037, 0044. */
 export type KeyChange =

@@ -49,7 +49,7 @@ export function tenantContract(name: string, open: Open): void {
       const notice = (n: number, at: number, text = `{"n":${n}}`): StoredNotice => {
         return { id: uuid(n), text, at }
       }
-      const put = (it: StoredNotice): Change => ({ kind: 'put-notice', id: it.id, notice: it })
+      const put = ({ id, ...notice }: StoredNotice): Change => ({ kind: 'put-notice', id, notice })
       await succeed(store, uuid(1), everything(1))
       await succeed(store, uuid(1), [put(notice(2, NOW + 1)), put(notice(3, NOW))])
       assert.deepEqual(await store.tenants.notices(), [notice(3, NOW), notice(2, NOW + 1)])

@@ -80,4 +80,5 @@ export const MAKE_ONE_SERVER: Readonly<Record<string, OneServerReason>> = {
   'test/rotation/run.ts': 'there are several already',
   'test/rotation/server.ts': 'who calls decides',
   'test/two-servers/harness.ts': 'there are several already',
+  'test/upgrade/run.ts': 'there are several already',
 }

@@ -86,7 +86,9 @@ export class EntityModel {
     if (this.find(tenantId, name, row) !== null) {
       return conflict === null || conflict === 'absent' ? 'fault' : conflict
     }
-    this.put(tenantId, name, row)
+    const columns = Object.entries(descriptionOf(name).columns as MemberColumns)
+    const later = columns.filter(([, it]) => 'later' in it).map(([member]) => [member, null])
+    this.put(tenantId, name, { ...row, ...Object.fromEntries(later) })
     return null
   }
 

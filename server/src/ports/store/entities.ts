@@ -134,6 +134,7 @@ export const ENTITIES = {
       createdAt: { name: 'created_at', kind: 'number' },
       expiresAt: { name: 'expires_at', kind: 'number' },
       authorization: {
+        later: true,
         group: {
           permissions: { name: 'permissions', kind: 'json' },
           rules: { name: 'rules', kind: 'json' },

@@ -12,15 +12,20 @@ import type { Column, ColumnGroup } from './entity.ts'
 export interface MemberColumn extends Column {
   readonly member: string
   readonly group: string | null
+  /** Null in every new row. */
+  readonly later: boolean
 }
 
 const COLUMNS = new Map<EntityName, readonly MemberColumn[]>(
-  ENTITY_NAMES.map((name) => [name, membersIn(descriptionOf(name).columns, null)]),
+  ENTITY_NAMES.map((name) => [name, membersIn(descriptionOf(name).columns, null, false)]),
 )
 
-function membersIn(columns: object, group: string | null): MemberColumn[] {
+function membersIn(columns: object, group: string | null, later: boolean): MemberColumn[] {
   return Object.entries(columns as Readonly<Record<string, Column | ColumnGroup>>).flatMap(
-    ([member, it]) => ('group' in it ? membersIn(it.group, member) : [{ ...it, member, group }]),
+    ([member, it]) =>
+      'group' in it
+        ? membersIn(it.group, member, it.later === true)
+        : [{ ...it, member, group, later }],
   )
 }
 
@@ -39,6 +44,11 @@ export function keyColumnsOf(name: EntityName): MemberColumn[] {
   return descriptionOf(name).key.map((it) => columnOf(name, it))
 }
 
+/** Returns the columns that an insertion sets. */
+export function insertedColumnsOf(name: EntityName): MemberColumn[] {
+  return columnsOf(name).filter((it) => !it.later)
+}
+
 /** Returns the columns that an update replaces. */
 export function changingColumnsOf(name: EntityName): MemberColumn[] {
   return columnsOf(name).filter((it) => it.fixed !== true)
@@ -50,9 +60,13 @@ export function deletionColumnsOf(name: EntityName): MemberColumn[] {
   return by === undefined ? keyColumnsOf(name) : by.map((it) => columnOf(name, it))
 }
 
+const ENCRYPTED = new Map<EntityName, readonly MemberColumn[]>(
+  ENTITY_NAMES.map((name) => [name, columnsOf(name).filter((it) => it.encrypted !== undefined)]),
+)
+
 /** Returns the columns that hold ciphertexts. */
-export function encryptedColumnsOf(name: EntityName): MemberColumn[] {
-  return columnsOf(name).filter((it) => it.encrypted !== undefined)
+export function encryptedColumnsOf(name: EntityName): readonly MemberColumn[] {
+  return ENCRYPTED.get(name)!
 }
 
 /** Returns the ciphertexts of a row. */

@@ -16,6 +16,8 @@ export interface Column<Kind extends ColumnKind = ColumnKind> {
 /** A member with members of its own, each in a column; it is null if all of them are. */
 export interface ColumnGroup<Stored = object> {
   readonly group: EntityColumns<Stored>
+  /** Set if it is null in every new row, whatever an insertion says: a change of its own sets it. */
+  readonly later?: true
 }
 
 /** In the order of the table. Every member of the stored type has one. */

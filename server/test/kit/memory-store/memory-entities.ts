@@ -88,7 +88,8 @@ export class MemoryEntities {
       if (Number(it[expires!]) <= Number(row['createdAt']))
         table.delete(tenantId, keyOf(entity, it))
     }
-    table.put(tenantId, keyOf(entity, row), row)
+    const later = columnsOf(entity).flatMap((it) => (it.later ? [[it.group!, null]] : []))
+    table.put(tenantId, keyOf(entity, row), { ...row, ...Object.fromEntries(later) })
     return null
   }
 

@@ -71,7 +71,7 @@ export class MemoryKeys {
 
       case 'put-notice':
         if (change.notice === null) this.#notices.delete('', change.id)
-        else this.#notices.put('', change.id, change.notice)
+        else this.#notices.put('', change.id, { id: change.id, ...change.notice })
         return null
 
       default:

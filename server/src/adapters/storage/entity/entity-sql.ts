@@ -12,7 +12,7 @@ import type { EntityChange } from '../../../ports/store/entity-change.ts'
 import {
   changingColumnsOf,
   columnOf,
-  columnsOf,
+  insertedColumnsOf,
   deletionColumnsOf,
   keyColumnsOf,
   memberOf,
@@ -74,7 +74,7 @@ export function valuesOf(change: EntityChange, columns: readonly MemberColumn[])
 function insertSql(dialect: Dialect, name: EntityName): EntitySql {
   const { table, changes } = descriptionOf(name)
   const { conflict, refusesExisting } = changes.insert!
-  const columns = columnsOf(name)
+  const columns = insertedColumnsOf(name)
   const values = columns.map((it, n) => dialect.parameter(n + 2, it.kind))
   const names = ['tenant', ...columns.map((it) => it.name)].join(', ')
   const row = [dialect.parameter(1, 'id'), ...values].join(', ')

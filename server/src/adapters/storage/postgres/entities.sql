@@ -29,7 +29,7 @@ INSERT INTO application_keys (tenant, id, application, hash, prefix, version, cr
 DELETE FROM application_keys WHERE tenant = $1::uuid AND application = $2::uuid AND id = $3::uuid;
 
 -- insert:session; touches no row: absent
-INSERT INTO sessions (tenant, id, application, application_key, hash, nonce_hash, created_at, expires_at, permissions, rules, authorized_by, authorized_with, proof) SELECT $1::uuid, $2::uuid, $3::uuid, $4::uuid, $5::bytea, $6::bytea, $7::bigint, $8::bigint, $9::text, $10::text, $11::uuid, $12::uuid, $13::bytea
+INSERT INTO sessions (tenant, id, application, application_key, hash, nonce_hash, created_at, expires_at, proof) SELECT $1::uuid, $2::uuid, $3::uuid, $4::uuid, $5::bytea, $6::bytea, $7::bigint, $8::bigint, $9::bytea
   WHERE EXISTS (SELECT 1 FROM application_keys WHERE tenant = $1::uuid AND application = $3::uuid AND id = $4::uuid);
 
 -- expire:session

@@ -72,7 +72,7 @@ test('keys that a commit destroys leave the write-ahead log with the next sweep,
   const folder = freshFolder(t)
   const store = await openStore(t, { folder })
   const notice = (at: number): Change => {
-    return { kind: 'put-notice', id: TENANT, notice: { id: TENANT, text: '{}', at } }
+    return { kind: 'put-notice', id: TENANT, notice: { text: '{}', at } }
   }
   const destroy: Change = { kind: 'destroy-tenant-keys', below: 2 }
   for (const changes of [

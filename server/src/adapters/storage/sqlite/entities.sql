@@ -29,7 +29,7 @@ INSERT INTO application_keys (tenant, id, application, hash, prefix, version, cr
 DELETE FROM application_keys WHERE tenant = ?1 AND application = ?2 AND id = ?3;
 
 -- insert:session; touches no row: absent
-INSERT INTO sessions (tenant, id, application, application_key, hash, nonce_hash, created_at, expires_at, permissions, rules, authorized_by, authorized_with, proof) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13
+INSERT INTO sessions (tenant, id, application, application_key, hash, nonce_hash, created_at, expires_at, proof) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
   WHERE EXISTS (SELECT 1 FROM application_keys WHERE tenant = ?1 AND application = ?3 AND id = ?4);
 
 -- expire:session
