@@ -132,10 +132,10 @@ export function envelopeContract(name: string, open: Open): void {
       await succeed(store, TENANT, [{ kind: 'insert', entity: 'tenant_key', row: key }])
       const again = await store.commit(TENANT, [{ kind: 'insert', entity: 'tenant_key', row: key }])
       assert.deepEqual(again, { kind: 'keys-changed' })
-      const nobody = await store.commit(uuid(2), [
+      const ofNoTenant = await store.commit(uuid(2), [
         { kind: 'insert', entity: 'tenant_key', row: key },
       ])
-      assert.deepEqual(nobody, { kind: 'keys-changed' })
+      assert.deepEqual(ofNoTenant, { kind: 'keys-changed' })
       assert.deepEqual(await versions(store), ['enc 1', 'enc 2', 'enc 3', 'fp 1'])
       await succeed(store, TENANT, [{ kind: 'destroy-tenant-keys', below: 4 }])
       assert.deepEqual(await versions(store), ['enc 1', 'enc 2', 'enc 3', 'fp 1'])

@@ -63,12 +63,12 @@ export function sessionReader(ask: AskPostgres): SessionReader {
     findByKeyHash: async (hash) => {
       const [row] = await ask(
         `SELECT sessions.*, to_json(tenants) AS tenant_row, to_json(opener) AS opener,
-           to_json(giver) AS giver
+           to_json(authorizer) AS authorizer
          FROM sessions JOIN tenants ON tenants.id = sessions.tenant
          JOIN applications AS opener ON opener.tenant = sessions.tenant
            AND opener.id = sessions.application
-         LEFT JOIN applications AS giver ON giver.tenant = sessions.tenant
-           AND giver.id = sessions.authorized_by AND ${hasKey('authorized_by', 'authorized_with')}
+         LEFT JOIN applications AS authorizer ON authorizer.tenant = sessions.tenant
+           AND authorizer.id = sessions.authorized_by AND ${hasKey('authorized_by', 'authorized_with')}
          WHERE sessions.hash = $1 AND ${hasKey('application', 'application_key')}`,
         [hash],
       )
@@ -79,8 +79,11 @@ export function sessionReader(ask: AskPostgres): SessionReader {
         session: storedOf('session', row),
       }
       if (holder.session.authorization === null) return { ...holder, authorizer: null }
-      if (row.giver === null) return null
-      return { ...holder, authorizer: storedOf('application', row.giver as unknown as PostgresRow) }
+      if (row.authorizer === null) return null
+      return {
+        ...holder,
+        authorizer: storedOf('application', row.authorizer as unknown as PostgresRow),
+      }
     },
 
     findByNonce: async (tenantId, nonceHash, now) => {
