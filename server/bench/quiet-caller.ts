@@ -54,7 +54,7 @@ const OWN = fileURLToPath(new URL('../..', import.meta.url))
 const EVERY_MS = 20
 const WARMUP_MS = 1_500
 
-interface Subject {
+interface MeasuredVault {
   readonly checkout: string
   readonly port: number
   readonly key: string
@@ -78,8 +78,8 @@ export async function measureQuietCaller(
   measureMs: number,
 ): Promise<QuietFigures[]> {
   const checkouts = against === undefined ? [OWN] : [resolve(against), OWN]
-  const subjects: Subject[] = []
-  const measured = new Map<Subject, Map<Situation, Round[]>>()
+  const subjects: MeasuredVault[] = []
+  const measured = new Map<MeasuredVault, Map<Situation, Round[]>>()
   try {
     for (const it of checkouts) subjects.push(await startProgram(it))
     for (const subject of subjects) {
@@ -101,7 +101,7 @@ export async function measureQuietCaller(
 }
 
 function figuresOf(
-  { checkout }: Subject,
+  { checkout }: MeasuredVault,
   measured: ReadonlyMap<Situation, readonly Round[]>,
   measureMs: number,
 ): QuietFigures[] {
@@ -126,7 +126,11 @@ function quantile({ latencies }: Round, share: number): number {
   return latencies.toSorted((a, b) => a - b)[Math.ceil(latencies.length * share) - 1]!
 }
 
-async function measureOnce(subject: Subject, situation: Situation, ms: number): Promise<Round> {
+async function measureOnce(
+  subject: MeasuredVault,
+  situation: Situation,
+  ms: number,
+): Promise<Round> {
   if (situation === 'alone') return { ...(await sendCards(subject, ms)), strangers: 0 }
   const program = fileURLToPath(new URL('./strangers.ts', import.meta.url))
   const args = [program, situation, String(subject.port), subject.publicKey]
@@ -146,7 +150,10 @@ async function measureOnce(subject: Subject, situation: Situation, ms: number): 
  * Sends a card every 20 ms, whether or not the last one was answered, and times each from the moment at which it was due: a
  * stall delays all cards that fall into it.
  */
-async function sendCards({ port, key }: Subject, ms: number): Promise<Omit<Round, 'strangers'>> {
+async function sendCards(
+  { port, key }: MeasuredVault,
+  ms: number,
+): Promise<Omit<Round, 'strangers'>> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1_000 })
   const latencies: number[] = []
   let failures = 0
@@ -193,7 +200,7 @@ function sendCard(agent: Agent, port: number, key: string): Promise<number> {
 }
 
 /** Starts the program of a checkout as an operator does, with a vault of its own. */
-async function startProgram(checkout: string): Promise<Subject> {
+async function startProgram(checkout: string): Promise<MeasuredVault> {
   const folder = mkdtempSync(join(tmpdir(), 'symbolon-quiet-'))
   const env = { ...process.env, SYMBOLON_DATA_DIR: folder, SYMBOLON_PORT: '0' }
   const program = join(checkout, 'server/bin/symbolon.cjs')

@@ -18,7 +18,7 @@
  * - `slow-sync-single`: the same with one commit a request, as if commits were not shared.
  */
 import fastify from 'fastify'
-import { setUp } from '../src/access/set-up.ts'
+import { setUp } from '../src/access/applications/set-up.ts'
 import { CanonicalJsonThread } from '../src/adapters/canonical-json/canonical-json-thread.ts'
 import { UndiciEgress } from '../src/adapters/egress/undici-egress.ts'
 import { parseDestination } from '../src/base/destination.ts'
@@ -42,7 +42,7 @@ import {
 } from '../src/base/limits.ts'
 import { permissionsOf } from '../src/access/permissions.ts'
 import { idOf } from '../src/base/id.ts'
-import { issueKey } from '../src/access/issue-key.ts'
+import { issueKey } from '../src/access/applications/issue-key.ts'
 import { once } from 'node:events'
 import { openSync } from 'node:fs'
 import type { Server } from 'node:net'

@@ -7,7 +7,7 @@
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { checkRootKey } from '../src/access/root-key-check.ts'
-import { setUp } from '../src/access/set-up.ts'
+import { setUp } from '../src/access/applications/set-up.ts'
 import { CanonicalJsonThread } from '../src/adapters/canonical-json/canonical-json-thread.ts'
 import { UndiciEgress } from '../src/adapters/egress/undici-egress.ts'
 import { FileKeyProvider } from '../src/adapters/local-keyring/file-key-provider.ts'

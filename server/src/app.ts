@@ -5,13 +5,14 @@
  */
 import { mayAnywhere } from './access/authorize.ts'
 import { permissionMissing } from './access/permission-missing.ts'
-import { bindReplay, commit, replay } from './access/commit.ts'
+import { commit } from './request/commit.ts'
+import { bindToBody, rememberedAnswer } from './request/idempotency.ts'
 import { createIdentities } from './access/authenticate.ts'
 import { keysOfTenants } from './access/keys-of-tenants.ts'
 import { EphemeralKeys } from './access/ephemeral-keys.ts'
 import { ReadThrottle } from './base/read-throttle.ts'
 import { ConnectionThrottle } from './http/connection-throttle.ts'
-import type { PublicAddress } from './http/public-address.ts'
+import type { PublicAddress } from './http/format/public-address.ts'
 import { createServer, type Server } from './http/server.ts'
 import { JobStorage } from './reactors/jobs/job-storage.ts'
 import { JobWorker } from './reactors/jobs/worker.ts'
@@ -52,8 +53,8 @@ export function createApp(outside: World, settings: AppSettings): App {
       authenticate: identities.authenticate.bind(identities),
       mayAnywhere,
       permissionMissing,
-      bindReplay: (context, body) => bindReplay(world, context, body),
-      replay: (context) => replay(world, context),
+      bindToBody: (context, body) => bindToBody(world, context, body),
+      rememberedAnswer: (context) => rememberedAnswer(world, context),
       remember: async (context, answer) => {
         await commit(world, context, [], answer)
       },

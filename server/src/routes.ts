@@ -1,12 +1,13 @@
 /** The list of all operations, in the order of docs/interface.md. */
 import { z } from 'zod'
-import * as access from './access/endpoints.ts'
+import * as applications from './access/applications/endpoints.ts'
+import * as sessions from './access/sessions/endpoints.ts'
 import type { EphemeralKeys } from './access/ephemeral-keys.ts'
 import { documentationEndpoints } from './http/documentation.ts'
 import { endpoint, type Endpoint } from './http/endpoint.ts'
 import { getLive, getReady } from './http/health.ts'
-import { openApiDocument } from './http/openapi.ts'
-import type { StreamingEndpoint } from './http/streaming-endpoint.ts'
+import { openApiDocument } from './http/format/openapi.ts'
+import type { StreamingEndpoint } from './http/streaming/streaming-endpoint.ts'
 import * as proxies from './proxy/configured/endpoints.ts'
 import { proxyEndpoints } from './proxy/endpoints.ts'
 import type { ProxySettings } from './proxy/proxy-settings.ts'
@@ -95,23 +96,23 @@ export function routes(
     callback.getCallbackSecret,
     callback.postCallbackSecret,
 
-    access.postApplications,
-    access.getApplications,
-    access.getApplicationByKey,
-    access.getApplicationById,
-    access.putApplication,
-    access.deleteApplicationById,
-    access.postRegenerate,
-    access.postApplicationKeys,
-    access.getApplicationKeys,
-    access.getApplicationKeyById,
-    access.deleteApplicationKeyById,
-    access.getPermissions,
-    access.getApplicationTemplates,
-    access.getApplicationTemplateById,
+    applications.postApplications,
+    applications.getApplications,
+    applications.getApplicationByKey,
+    applications.getApplicationById,
+    applications.putApplication,
+    applications.deleteApplicationById,
+    applications.postRegenerate,
+    applications.postApplicationKeys,
+    applications.getApplicationKeys,
+    applications.getApplicationKeyById,
+    applications.deleteApplicationKeyById,
+    applications.getPermissions,
+    applications.getApplicationTemplates,
+    applications.getApplicationTemplateById,
 
-    access.postSessions,
-    access.postSessionsAuthorize,
+    sessions.postSessions,
+    sessions.postSessionsAuthorize,
 
     tenants.getTenantSelf,
     tenants.putTenantSelf,

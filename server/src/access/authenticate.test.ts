@@ -8,7 +8,7 @@ import { sessionStatement } from '../ports/access-state.ts'
 import type { KeyHolder, StoredApplication, StoredSession } from '../ports/stored.ts'
 import { hashApiKey, makeApiKey } from './api-key.ts'
 import { createIdentities, type Identities } from './authenticate.ts'
-import { setUp } from './set-up.ts'
+import { setUp } from './applications/set-up.ts'
 
 test('authenticate() tells who holds a key', async () => {
   const { identities, first } = await oneTenant()

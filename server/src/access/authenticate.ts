@@ -12,7 +12,7 @@ import { withCommit } from '../ports/with-commit.ts'
 import type { World } from '../ports/world.ts'
 import { apiKeyLooksRight, hashApiKey, isSessionKey } from './api-key.ts'
 import { allowedDestinations, narrowedTo } from './destinations.ts'
-import { isAsWritten } from './sessions/is-as-written.ts'
+import { isAsWritten } from './is-as-written.ts'
 import { EphemeralKeys, type EphemeralKeySubject } from './ephemeral-keys.ts'
 
 /**

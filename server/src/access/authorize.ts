@@ -1,13 +1,13 @@
 import {
   INVOCATIONS,
   TRANSFORMS,
-  type RequestContext,
   type Condition,
   type Decision,
   type Permission,
   type Principal,
   type Rights,
   type Rule,
+  type Subject,
   type Transform,
 } from '../base/access.ts'
 import { covers } from './container.ts'
@@ -61,7 +61,7 @@ export interface Resource {
  * resource yet.
  */
 export function authorize(
-  context: RequestContext,
+  context: Subject,
   permission: Permission,
   about: Resource | readonly string[] = NO_CONTAINERS,
   destination?: string,
@@ -73,7 +73,7 @@ export function authorize(
 
 /** Decides and records as authorize() does; returns null if denied, for requests that go on after a denial. */
 export function tryAuthorize(
-  context: RequestContext,
+  context: Subject,
   permission: Permission,
   about: Resource | readonly string[] = NO_CONTAINERS,
   destination?: string,
@@ -109,7 +109,7 @@ export function tryAuthorize(
  * `permission_missing` if the permission is not held at all.
  */
 export function visibleContainers(
-  context: RequestContext,
+  context: Subject,
   permission: Permission,
 ): readonly string[] | null {
   const { transform, by } = decide(context, permission, NO_CONTAINERS, null)
@@ -137,7 +137,7 @@ export function containersGranted(
  * Decides whether the caller may read a duplicate that the answer is about, and records that deduplication found it, whether or
  * not any of its data is shown. Returns null if the caller may not read it.
  */
-export function authorizeDuplicate(context: RequestContext, token: Resource): Grant | null {
+export function authorizeDuplicate(context: Subject, token: Resource): Grant | null {
   const { internalId, containers, id } = token
   const { transform, by } = decide(context, 'token:read', containers, id)
   context.decisions.push({
@@ -155,7 +155,7 @@ export function authorizeDuplicate(context: RequestContext, token: Resource): Gr
 }
 
 /** Records a duplicate that was withheld from the caller, which got a token of its own or a refusal. */
-export function recordWithheldDuplicate(context: RequestContext, internalId: string): void {
+export function recordWithheldDuplicate(context: Subject, internalId: string): void {
   context.decisions.push({
     permission: 'token:read',
     containers: NO_CONTAINERS,
@@ -200,7 +200,7 @@ export function mayAnywhere(principal: Principal, permission: Permission): boole
  * that an earlier answer rests on, which is about to be repeated. `as` says what the refusal is about.
  */
 export function requireGrants(
-  context: RequestContext,
+  context: Subject,
   grants: readonly PastGrant[],
   as: Pick<Decision, 'about' | 'internalId' | 'replayed'> = { replayed: true },
 ): void {

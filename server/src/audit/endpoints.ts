@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { authorize } from '../access/authorize.ts'
-import { endpoint, ok } from '../http/endpoint.ts'
-import { parsePage, renderPage } from '../http/pagination.ts'
+import { endpoint } from '../http/endpoint.ts'
+import { ok } from '../request/response.ts'
+import { parsePage, renderPage } from '../request/pagination.ts'
 import { ENTITY_TYPES } from './entity-types.ts'
 import { listAuditLog } from './listing.ts'
 import {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { inspect } from 'node:util'
-import { setUp } from '../access/set-up.ts'
+import { setUp } from '../access/applications/set-up.ts'
 import {
   AUDIT_CHECKPOINT_LAG_MS_MAX,
   AUDIT_EVENTS_AT_ONCE,

@@ -1,5 +1,5 @@
 import { authorize } from '../access/authorize.ts'
-import type { RequestContext } from '../base/access.ts'
+import type { RequestContext } from '../request/context.ts'
 import { AUDIT_EVENTS_AT_ONCE, AUDIT_THINGS_AT_ONCE } from '../base/limits.ts'
 import {
   decodeAuditEvent,

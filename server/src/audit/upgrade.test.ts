@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setUp } from '../access/set-up.ts'
+import { setUp } from '../access/applications/set-up.ts'
 import { stillWorld, thinKeyProvider, type StillWorld } from '../../test/kit/still-world.ts'
 import { withCommit } from '../ports/with-commit.ts'
 import { upgradeAuditLogs } from './upgrade.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setUp } from '../access/set-up.ts'
+import { setUp } from '../access/applications/set-up.ts'
 import { MemoryStore } from '../../test/kit/memory-store/memory-store.ts'
 import type { AccessRowReader, Store } from '../ports/store.ts'
 import { stillWorld, thinKeyProvider, type StillWorld } from '../../test/kit/still-world.ts'

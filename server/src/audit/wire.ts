@@ -3,11 +3,11 @@ import { renderInstant } from '../base/instant.ts'
 import type { JsonObject } from '../base/json.ts'
 import { TOKEN_ID_CHARS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
-import type { QueryParameters } from '../http/endpoint.ts'
-import { eitherPaginationSchema, pageQuery } from '../http/pagination.ts'
+import type { QueryParameters } from '../request/query.ts'
+import { eitherPaginationSchema, pageQuery } from '../request/pagination.ts'
 import { titleOf } from './entity-types.ts'
 import type { AuditLogFilter, AuditLogCursor, AuditLogItem } from './listing.ts'
-import { text } from '../http/text-length.ts'
+import { text } from '../request/text-length.ts'
 
 /**
  * Wire format of the audit log: items, each about one entity.

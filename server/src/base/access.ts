@@ -167,48 +167,7 @@ export interface Decision {
   readonly destination?: string
 }
 
-/** The context of one request: its principal, and the decisions made for it. Every use case requires one. */
-export interface RequestContext extends Principal {
-  readonly traceId: string
-  /** Every decision made about this request, in order. */
+/** The subject of authorization: a principal, and every decision made about what it asks for, in order. */
+export interface Subject extends Principal {
   readonly decisions: Decision[]
-  /** The transaction that its token changes are part of, see enlist(); undefined if they are made at once. */
-  transactionId?: string
-  /** How many of the decisions are in the audit log; no answer leaves before all are. */
-  recorded: number
-  /** Key under which a successful answer is remembered; null if the caller sent no idempotency key. */
-  readonly replay: ReplayScope | null
-  /** When what is kept of the answer must be deleted, see keepUntil(); Infinity for the usual lifetime. Absent if nothing is kept. */
-  readonly kept?: { until: number } | undefined
-  /** Absent if no client waits for an answer: such work runs at low concurrency. */
-  readonly quota?: () => LargeReadQuota
-  /**
-   * Identifies the caller again, by its key, and gives the context its present rights. Returns whether they differ from those it
-   * had. Throws or rejects with `key_unknown`. Absent if no key came with a request.
-   */
-  readonly reauthenticate?: () => boolean | Promise<boolean>
-}
-
-/** The quota of requests that turn out to read or produce much, within the tenant's memory quota. */
-export interface LargeReadQuota {
-  /**
-   * Resolves when the request has a slot, which it keeps until it is handled; at once if it has been. A request that `sends` its
-   * result also waits until enough earlier results are on their way. Rejects with `tenant_busy`.
-   */
-  readonly acquireLargeRead: (sends: boolean) => Promise<void>
-  /** Releases its slot. `kept` bytes of its result stay counted until the request is handled. */
-  readonly releaseLargeRead: (kept: number) => void
-}
-
-/** One idempotency key of one application, or of one session, on one operation. */
-export interface ReplayScope {
-  /**
-   * SHA-256 over application or session, method, endpoint, path parameters and key; for a public application, also over the body.
-   * Opaque to stores.
-   */
-  id: string
-  /** Whether the answer has been committed, so that it is not committed a second time. */
-  remembered: boolean
-  /** Decisions of the request, which the answer rests on; code that acts for another principal has its own. */
-  readonly decisions: readonly Decision[]
 }

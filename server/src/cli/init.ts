@@ -1,5 +1,5 @@
 import { checkRootKey } from '../access/root-key-check.ts'
-import { setUp } from '../access/set-up.ts'
+import { setUp } from '../access/applications/set-up.ts'
 import { CheckpointAnnouncer } from '../audit/checkpoint-announcer.ts'
 import { PLANS } from '../base/access.ts'
 import { ConfigError, readConfig } from '../config.ts'

@@ -3,7 +3,7 @@ import {
   recoverManagementKey,
   type RecoveredKey,
   type RecoveryRequest,
-} from '../access/recover-management-key.ts'
+} from '../access/applications/recover-management-key.ts'
 import { requireDatabase } from '../adapters/storage/sqlite/data-folder.ts'
 import type { RootKeys } from '../adapters/local-keyring/root-keys.ts'
 import { giveOrder } from '../adapters/system/control-socket.ts'

@@ -2,7 +2,7 @@ import {
   protectValue,
   type DefinitionAccess,
   type ProtectionRequest,
-} from '../access/protect-value.ts'
+} from '../definitions/protect-value.ts'
 import type { StoredProxy, StoredReactor } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
 import {

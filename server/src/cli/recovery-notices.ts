@@ -1,4 +1,4 @@
-import { parseRecoveryNotice } from '../access/recover-management-key.ts'
+import { parseRecoveryNotice } from '../access/applications/recover-management-key.ts'
 import type { StoredNotice } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
 

@@ -16,7 +16,7 @@ import {
   recoverManagementKey,
   type RecoveredKey,
   type RecoveryRequest,
-} from '../access/recover-management-key.ts'
+} from '../access/applications/recover-management-key.ts'
 import { decrypt, encrypt, NONCE_BYTES } from '../adapters/local-keyring/gcm.ts'
 import type { RootKeys } from '../adapters/local-keyring/root-keys.ts'
 import { RECOVERY_CHALLENGE_MS } from '../base/limits.ts'

@@ -1,4 +1,4 @@
-import { setUp, type TenantSetUp } from '../access/set-up.ts'
+import { setUp, type TenantSetUp } from '../access/applications/set-up.ts'
 import { hasRootKey } from '../adapters/local-keyring/root-key-file.ts'
 import { isDatabaseGone } from '../adapters/storage/sqlite/data-folder.ts'
 import { makeDataFolder } from '../adapters/storage/sqlite/make-data-folder.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Sweeper } from './sweeper.ts'
-import { setUp } from '../access/set-up.ts'
+import { setUp } from '../access/applications/set-up.ts'
 import { TENANT_CLEARING_MS } from '../base/limits.ts'
 import { stillWorld, thinKeyProvider } from '../../test/kit/still-world.ts'
 

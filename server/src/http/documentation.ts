@@ -6,7 +6,8 @@
 import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { ServiceError } from '../base/service-error.ts'
-import { endpoint, type Answer, type Endpoint } from './endpoint.ts'
+import { endpoint, type Endpoint } from './endpoint.ts'
+import type { Answer } from '../request/response.ts'
 
 const SAFE_HEADERS = ['contentSecurityPolicy', 'contentTypeOptions'] as const
 

@@ -1,7 +1,11 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { z } from 'zod'
-import type { ApplicationType, Decision, RequestContext, Permission } from '../base/access.ts'
+import type { ApplicationType, Decision, Permission } from '../base/access.ts'
+import type { RequestContext } from '../request/context.ts'
 import type { Json } from '../base/json.ts'
 import type { RefusalCode } from '../base/service-error.ts'
+import type { QueryParameters } from '../request/query.ts'
+import type { Answer } from '../request/response.ts'
 import type { World } from '../ports/world.ts'
 
 /**
@@ -94,35 +98,6 @@ export interface EndpointRequest {
   readonly transactionId: string | undefined
 }
 
-/** Query parameters as sent: a name given twice has several values. */
-export type QueryParameters = ReadonlyMap<string, readonly string[]>
-
-/** The response: `body` as JSON, or an empty body (content length 0). */
-export interface Answer {
-  readonly status: number
-  readonly body?: Json
-  /** Replaces `body`: sent as it is, with the content type in `headers`, by default JSON. */
-  readonly text?: string
-  /** Like `text`, for binary content, or for text that is sent often and encoded once. */
-  readonly bytes?: Buffer
-  /** Path of the created resource, for the Location header. */
-  readonly location?: string
-  /** Additional headers, by lower-case name; an array is sent as one header per element. */
-  readonly headers?: Readonly<Record<string, string | readonly string[]>>
-}
-
-export function ok(body: Json): Answer {
-  return { status: 200, body }
-}
-
-export function created(body: Json, location: string): Answer {
-  return { status: 201, body, location }
-}
-
-export function noContent(): Answer {
-  return { status: 204 }
-}
-
 /** Returns the methods that reach an endpoint: HEAD does where GET does, with the same rights and the same headers. */
 export function methodsOf({ method }: Endpoint): (Operation['method'] | 'HEAD')[] {
   return method === 'GET' ? ['GET', 'HEAD'] : [method]
@@ -136,6 +111,14 @@ export function isReadOnly({ method, readOnly }: Endpoint): boolean {
 /** Whether the endpoint honours idempotency keys. */
 export function acceptsIdempotencyKeys(endpoint: Endpoint): boolean {
   return !isReadOnly(endpoint) && endpoint.method !== 'DELETE' && endpoint.idempotent !== false
+}
+
+/** Returns the transaction that a request names, if its endpoint can be part of one. */
+export function transactionIdOf(
+  { transactional }: Endpoint,
+  headers: IncomingHttpHeaders,
+): string | undefined {
+  return transactional === true ? (headers['bt-transaction-id'] as string | undefined) : undefined
 }
 
 /** Types an endpoint record, so that it is checked where it is written. */

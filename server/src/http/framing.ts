@@ -6,7 +6,7 @@ import { http } from '../base/node-http.ts'
 import { ServiceError, type RefusalCode } from '../base/service-error.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { World } from '../ports/world.ts'
-import { renderError } from './render-error.ts'
+import { renderError } from '../request/render-error.ts'
 import { inFlightOn } from './in-flight-responses.ts'
 
 /**

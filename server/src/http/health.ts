@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { endpoint, ok } from './endpoint.ts'
+import { endpoint } from './endpoint.ts'
+import { ok } from '../request/response.ts'
 
 const health = z
   .object({

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ServiceError } from '../base/service-error.ts'
-import { isStreaming, type StreamingEndpoint } from './streaming-endpoint.ts'
+import { isStreaming, type StreamingEndpoint } from './streaming/streaming-endpoint.ts'
 import { methodsOf, type Endpoint } from './endpoint.ts'
 
 /** A path that exists, and its methods. */

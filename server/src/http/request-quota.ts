@@ -18,7 +18,7 @@ import {
 } from '../base/limits.ts'
 import type { Clock } from '../ports/clock.ts'
 import { KeyedSemaphore, type QueueSlot } from './keyed-semaphore.ts'
-import { brokenOff } from './whole-body.ts'
+import { brokenOff } from './steps/whole-body.ts'
 
 /** The quotas of all tenants. */
 export interface TenantQuotas {

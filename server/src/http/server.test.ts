@@ -4,22 +4,17 @@ import { describe, test } from 'node:test'
 import { z } from 'zod'
 import { SystemClock } from '../adapters/system/system-clock.ts'
 import { contextWith, stillWorld, type StillWorld } from '../../test/kit/still-world.ts'
-import type { RequestContext, Permission, Plan } from '../base/access.ts'
+import type { Permission, Plan } from '../base/access.ts'
+import type { RequestContext } from '../request/context.ts'
 import type { JsonObject } from '../base/json.ts'
 import { LARGE_BYTES_MIN } from '../base/limits.ts'
 import { ReadThrottle } from '../base/read-throttle.ts'
 import { ServiceError } from '../base/service-error.ts'
-import {
-  created,
-  noContent,
-  ok,
-  type Answer,
-  type Endpoint,
-  type EndpointRequest,
-} from './endpoint.ts'
-import type { AccessPort } from './pipeline-steps.ts'
+import type { Endpoint, EndpointRequest } from './endpoint.ts'
+import { created, noContent, ok, type Answer } from '../request/response.ts'
+import type { AccessPort } from './pipeline-options.ts'
 import { ConnectionThrottle } from './connection-throttle.ts'
-import type { PublicAddress } from './public-address.ts'
+import type { PublicAddress } from './format/public-address.ts'
 import { createServer, type Server } from './server.ts'
 
 /** A trivial operation, with the overrides a test needs. */
@@ -90,8 +85,8 @@ function stage(
       },
       mayAnywhere: (principal, permission) => principal.permissions.includes(permission),
       permissionMissing: () => new ServiceError('permission_missing'),
-      bindReplay: async () => {},
-      replay: async () => null,
+      bindToBody: async () => {},
+      rememberedAnswer: async () => null,
       remember: async () => {},
       flushDecisions: async () => {},
       ...access,
@@ -255,7 +250,7 @@ describe('a request', () => {
       await ask({ url, headers })
       await ask({ url: '/things/abc', headers })
       assert.equal(asked[0]!.params['id'], id)
-      const [first, second] = asked.map((it) => it.context.replay!.id)
+      const [first, second] = asked.map((it) => it.context.idempotency!.id)
       assert.equal(first === second, id === 'abc', 'whether it is the same operation')
     }
   })
@@ -379,7 +374,7 @@ describe('with an idempotency key', () => {
     const remember = async (_context: RequestContext, { status }: Answer): Promise<void> =>
       void remembered.push(status)
     const handle = async ({ context }: EndpointRequest): Promise<Answer> => {
-      if (context.traceId === 'committed') context.replay!.remembered = true
+      if (context.traceId === 'committed') context.idempotency!.remembered = true
       return noContent()
     }
     const { ask } = stage({ handle }, { access: { remember } })
@@ -392,8 +387,8 @@ describe('with an idempotency key', () => {
   })
 
   test('the work is not done when there is an answer already', async () => {
-    const replay = async (): Promise<Answer> => created({ first: true }, '/things/1')
-    const { ask, asked } = stage({}, { access: { replay } })
+    const rememberedAnswer = async (): Promise<Answer> => created({ first: true }, '/things/1')
+    const { ask, asked } = stage({}, { access: { rememberedAnswer } })
     const reply = await ask({ headers })
     assert.deepEqual([reply.status, reply.body], [201, '{"first":true}'])
     assert.deepEqual(asked, [])
@@ -410,7 +405,7 @@ describe('with an idempotency key', () => {
       }
       const { ask, asked } = stage({ method, path: '/things/:id' }, { access })
       await ask({ url: '/things/1', headers, ...asking })
-      return asked[0]!.context.replay!.id
+      return asked[0]!.context.idempotency!.id
     }
     const id = await scopeOf({})
     assert.equal(await scopeOf({ url: '/things/1/?a=b' }), id)
@@ -425,12 +420,12 @@ describe('with an idempotency key', () => {
 
   for (const method of ['GET', 'DELETE'] as const) {
     test(`${method} is done each time`, async () => {
-      const replay = async (): Promise<Answer> => assert.fail('nobody asks')
-      const { ask, asked } = stage({ method }, { access: { replay } })
+      const rememberedAnswer = async (): Promise<Answer> => assert.fail('nobody asks')
+      const { ask, asked } = stage({ method }, { access: { rememberedAnswer } })
       await ask({ headers })
       await ask({ headers })
       assert.equal(asked.length, 2)
-      assert.equal(asked[0]!.context.replay, null)
+      assert.equal(asked[0]!.context.idempotency, null)
     })
   }
 
@@ -485,7 +480,7 @@ test('createServer() hands on everything that is known of who calls', async () =
   await ask()
   const { context } = asked[0]!
   for (const [name, value] of Object.entries(principal)) {
-    if (['traceId', 'decisions', 'recorded', 'replay'].includes(name)) continue
+    if (['traceId', 'decisions', 'recorded', 'idempotency'].includes(name)) continue
     assert.deepEqual(context[name as keyof RequestContext], value, name)
   }
 })

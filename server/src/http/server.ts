@@ -2,7 +2,7 @@
  * The HTTP server: everything between socket and endpoint that is the same for every operation.
  *
  * The order is that of interface.md, Errors: headers, key, content type, size, JSON, permission; then the endpoint decides
- * (endpoint-route.ts), or, for forwarded requests, the streaming endpoint (streaming-route.ts). No business logic, no technology
+ * (pipeline.ts), or, for forwarded requests, the streaming endpoint (streaming/streaming-route.ts). No business logic, no technology
  * but HTTP.
  */
 import fastify, { type FastifyInstance } from 'fastify'
@@ -18,26 +18,30 @@ import {
   TOKEN_ID_CHARS_MAX,
 } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
-import { streamingPreflightHeaders, preflightHeaders } from './cors.ts'
-import { beginRequest, refuseAmbiguous, type PipelineOptions } from './pipeline-steps.ts'
-import { addEndpoint } from './endpoint-route.ts'
+import { streamingPreflightHeaders, preflightHeaders } from './format/cors.ts'
+import { declareRequestState, type PipelineOptions } from './pipeline-options.ts'
+import { beginRequest, refuseAmbiguous } from './steps/begin-request.ts'
+import { addEndpoint } from './pipeline.ts'
 import type { Endpoint } from './endpoint.ts'
 import { letExpectationsIn } from './expectations.ts'
 import { refuseBadFraming } from './framing.ts'
 import { findPath, knownPaths, refusalOfRoute } from './known-paths.ts'
-import { addStreamingEndpoint } from './streaming-route.ts'
-import { isStreaming, type StreamingEndpoint } from './streaming-endpoint.ts'
+import { addStreamingEndpoint } from './streaming/streaming-route.ts'
+import { isStreaming, type StreamingEndpoint } from './streaming/streaming-endpoint.ts'
 import { createTenantQuotas } from './request-quota.ts'
 import { Pipelining } from './pipelining.ts'
 import { PeriodicChecks } from './periodic-checks.ts'
-import { normalizeTarget } from './request-target.ts'
-import { sendAnswer, sendError } from './send.ts'
+import { normalizeTarget } from './format/request-target.ts'
+import { sendAnswer, sendError } from './steps/respond.ts'
 import { trackInFlight } from './in-flight-responses.ts'
 
 /** The server built here: it listens, answers injected requests, and closes. */
 export type Server = FastifyInstance
 
-export interface ServerOptions extends Omit<PipelineOptions, 'tenantQuotas' | 'streamChecks'> {
+export interface ServerOptions extends Omit<
+  PipelineOptions,
+  'tenantQuotas' | 'streamChecks' | 'inFlightKeys'
+> {
   readonly endpoints: readonly (Endpoint | StreamingEndpoint)[]
 }
 
@@ -46,7 +50,7 @@ export function createServer(settings: ServerOptions): Server {
   const { clock } = settings.world
   const tenantQuotas = createTenantQuotas(clock)
   const streamChecks = new PeriodicChecks(clock, STREAM_CHECK_MS)
-  const options = { ...settings, tenantQuotas, streamChecks }
+  const options = { ...settings, tenantQuotas, streamChecks, inFlightKeys: new Set<string>() }
   const { endpoints } = options
   const paths = knownPaths(endpoints)
   const streamingPaths = new Set(endpoints.filter(isStreaming).map((it) => it.path))
@@ -97,17 +101,8 @@ export function createServer(settings: ServerOptions): Server {
     normalizeTarget(message)
   })
 
-  server.decorateRequest('traceId', '')
-  server.decorateRequest('route', 'none')
-  server.decorateRequest('arrivedAt', 0)
-  server.decorateRequest('readOnly', false)
-  server.decorateRequest('principal', null)
-  server.decorateRequest('context', null)
-  server.decorateRequest('quota', null)
-  server.decorateRequest('refusal', null)
-  server.decorateRequest('fault', null)
-  server.decorateRequest('logged', false)
-  // Bodies are read in endpoint-route.ts, or forwarded unread: for the framework there are none.
+  declareRequestState((name, initial) => server.decorateRequest(name, initial))
+  // Bodies are read in steps/read-body.ts, or forwarded unread: for the framework there are none.
   server.removeAllContentTypeParsers()
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const) {
     server.addHttpMethod(method, { hasBody: false, overrideExisting: true })
@@ -143,10 +138,9 @@ export function createServer(settings: ServerOptions): Server {
     },
   })
 
-  const inFlightKeys = new Set<string>()
   for (const endpoint of endpoints) {
     if (isStreaming(endpoint)) addStreamingEndpoint(server, options, endpoint)
-    else addEndpoint(server, options, endpoint, inFlightKeys)
+    else addEndpoint(server, options, endpoint)
   }
   return server
 }

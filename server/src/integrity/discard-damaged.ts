@@ -1,10 +1,10 @@
 /** Removes damaged values from a vault that no service uses, so that everything else in it works as before. */
-import { auditEventsOf } from '../access/audit-events.ts'
+import { auditEventsOf } from '../request/audit-events.ts'
 import { makeRootKeyCheck } from '../access/root-key-check.ts'
 import { sealAccessRows } from '../access/seal-access-rows.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { Sensitive } from '../base/sensitive.ts'
-import { renderError } from '../http/render-error.ts'
+import { renderError } from '../request/render-error.ts'
 import { sealContextOf } from '../key-rotation/seal-context.ts'
 import { checkpointStatement } from '../ports/audit-log.ts'
 import type { Change, RewrappedKey } from '../ports/change.ts'

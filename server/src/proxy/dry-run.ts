@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { hostOf } from '../base/absolute-url.ts'
-import { TRANSFORMS, type RequestContext, type Decision } from '../base/access.ts'
+import { TRANSFORMS, type Decision } from '../base/access.ts'
+import type { RequestContext } from '../request/context.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import { grantReferenced, type ExpressionLocation } from '../tokens/token-references.ts'
 import type { Route } from '../ports/egress.ts'

@@ -1,6 +1,6 @@
 import type { RefusalCode } from '../base/service-error.ts'
 import type { Endpoint } from '../http/endpoint.ts'
-import { streamingEndpoint, type StreamingEndpoint } from '../http/streaming-endpoint.ts'
+import { streamingEndpoint, type StreamingEndpoint } from '../http/streaming/streaming-endpoint.ts'
 import type { TokenSettings } from '../tokens/token-settings.ts'
 import { dryRunSchema } from './dry-run.ts'
 import { forwardRequest } from './forward-request.ts'

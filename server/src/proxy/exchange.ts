@@ -1,5 +1,5 @@
 import type { Transform } from 'node:stream'
-import type { StreamingReply } from '../http/streaming-endpoint.ts'
+import type { StreamingReply } from '../request/streaming.ts'
 import {
   EgressFailure,
   type Egress,

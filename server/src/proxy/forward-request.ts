@@ -1,11 +1,11 @@
-import { commit } from '../access/commit.ts'
+import { commit } from '../request/commit.ts'
 import { isListed } from '../access/destinations.ts'
-import { refusalOfEgress } from '../access/egress-refusals.ts'
-import type { RequestContext } from '../base/access.ts'
+import { refusalOfEgress } from '../request/egress-refusals.ts'
+import type { RequestContext } from '../request/context.ts'
 import { hostOf } from '../base/absolute-url.ts'
 import { ServiceError } from '../base/service-error.ts'
-import { ok, type Answer } from '../http/endpoint.ts'
-import type { StreamingRequest } from '../http/streaming-endpoint.ts'
+import { ok, type Answer } from '../request/response.ts'
+import type { StreamingRequest } from '../request/streaming.ts'
 import type { TokenSettings } from '../tokens/token-settings.ts'
 import {
   EgressFailure,

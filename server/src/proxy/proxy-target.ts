@@ -1,5 +1,6 @@
 import { narrowedTo } from '../access/destinations.ts'
-import type { RequestContext, InProcessCaller, Principal } from '../base/access.ts'
+import type { InProcessCaller, Principal } from '../base/access.ts'
+import type { RequestContext } from '../request/context.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { World } from '../ports/world.ts'
 import { anonymousOf, findProxy, type FoundProxy } from './configured/find-proxy.ts'

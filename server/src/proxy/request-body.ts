@@ -2,7 +2,7 @@
 import { BytePile } from '../base/byte-pile.ts'
 import { BODY_BYTES_MAX, LARGE_BYTES_MIN } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
-import type { IncomingBody } from '../http/streaming-endpoint.ts'
+import type { IncomingBody } from '../request/streaming.ts'
 import type { OutboundStream } from '../ports/egress.ts'
 import { isCharset } from './bodies/charset.ts'
 import { bodyKindOf } from './bodies/content-type.ts'

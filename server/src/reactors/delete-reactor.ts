@@ -1,8 +1,8 @@
 import { authorize } from '../access/authorize.ts'
-import { commit } from '../access/commit.ts'
-import type { RequestContext } from '../base/access.ts'
+import { commit } from '../request/commit.ts'
+import type { RequestContext } from '../request/context.ts'
 import { ServiceError } from '../base/service-error.ts'
-import { noContent, type Answer } from '../http/endpoint.ts'
+import { noContent, type Answer } from '../request/response.ts'
 import type { World } from '../ports/world.ts'
 import { getReactor } from './get-reactor.ts'
 

@@ -1,6 +1,6 @@
 import { authorize } from '../access/authorize.ts'
-import { findApplication } from '../access/get-application.ts'
-import type { RequestContext } from '../base/access.ts'
+import { findApplication } from '../access/applications/get-application.ts'
+import type { RequestContext } from '../request/context.ts'
 import { isUuid } from '../base/id.ts'
 import type { JsonObject } from '../base/json.ts'
 import { ServiceError } from '../base/service-error.ts'

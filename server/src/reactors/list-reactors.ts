@@ -1,6 +1,6 @@
 import { authorize } from '../access/authorize.ts'
-import { renderDefinitions } from '../access/render-definitions.ts'
-import type { RequestContext } from '../base/access.ts'
+import { renderDefinitions } from '../definitions/render-definitions.ts'
+import type { RequestContext } from '../request/context.ts'
 import { uuidsIn } from '../base/id.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { DefinitionFilter, Page, PageRequest } from '../ports/store.ts'

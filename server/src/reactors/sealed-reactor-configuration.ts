@@ -4,12 +4,12 @@
  * All of it is sealed: a configuration holds credentials, and code that could be changed in the file would let anyone with
  * write access run code on the data. Decision 0029.
  */
-import { openValue } from '../access/open-value.ts'
+import { openValue } from '../request/open-value.ts'
 import {
   openSecrets,
   sealedSecrets,
   type SeparatedConfiguration,
-} from '../access/secret-configuration.ts'
+} from '../definitions/secret-configuration.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import type { TenantKeys } from '../ports/keyring.ts'
 import { sealContextOf } from '../ports/store/entities.ts'

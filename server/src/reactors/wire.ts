@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { patchConfiguration, renderConfiguration } from '../access/secret-configuration.ts'
-import { applicationSchema, renderApplication } from '../access/wire.ts'
+import { patchConfiguration, renderConfiguration } from '../definitions/secret-configuration.ts'
+import { applicationSchema, renderApplication } from '../access/applications/wire.ts'
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { REACTOR_CODE_CHARS_MAX } from '../base/limits.ts'
 import { mergePatch } from '../base/merge-patch.ts'
@@ -12,13 +12,13 @@ import {
   patchOf,
   renderAuthorship,
   unreadableDefinitionSchema,
-} from '../http/definitions.ts'
-import { pageSchema } from '../http/pagination.ts'
-import { parseBody } from '../http/parse.ts'
+} from '../definitions/wire.ts'
+import { pageSchema } from '../request/pagination.ts'
+import { parseBody } from '../request/parse.ts'
 import type { StoredApplication, StoredReactor } from '../ports/stored.ts'
 import type { ReactorSettings } from './reactor-settings.ts'
 import type { SealedReactorConfiguration } from './sealed-reactor-configuration.ts'
-import { text } from '../http/text-length.ts'
+import { text } from '../request/text-length.ts'
 
 /**
  * The wire format of reactors.

@@ -1,5 +1,5 @@
 import { authorize } from '../access/authorize.ts'
-import type { RequestContext } from '../base/access.ts'
+import type { RequestContext } from '../request/context.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { StoredTenant } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'

@@ -4,16 +4,16 @@ import {
   destinations,
   refuseIfAny,
   writtenDestinations,
-} from '../access/wire.ts'
+} from '../access/applications/wire.ts'
 import type { TenantSettings } from '../base/access.ts'
 import { renderInstant } from '../base/instant.ts'
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { BODY_BYTES_MAX, NAME_CHARS_MAX, PUBLIC_BODY_BYTES_MAX_MIN } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
-import { pageSchema } from '../http/pagination.ts'
-import { parseBody } from '../http/parse.ts'
+import { pageSchema } from '../request/pagination.ts'
+import { parseBody } from '../request/parse.ts'
 import type { StoredTenant, TokenUsage } from '../ports/stored.ts'
-import { text } from '../http/text-length.ts'
+import { text } from '../request/text-length.ts'
 
 /**
  * Wire format of tenants and their reports.

@@ -15,7 +15,8 @@ import {
   type Grant,
 } from '../access/authorize.ts'
 import { covers } from '../access/container.ts'
-import type { Principal, RequestContext } from '../base/access.ts'
+import type { Principal } from '../base/access.ts'
+import type { RequestContext } from '../request/context.ts'
 import type { Json } from '../base/json.ts'
 import type { EvaluationContext } from '../expressions/template.ts'
 import type { TenantKeys } from '../ports/keyring.ts'

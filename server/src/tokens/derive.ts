@@ -6,7 +6,7 @@
  *
  * Source: interface.md, Tokens: ids and aliases, fingerprints, search.
  */
-import type { RequestContext } from '../base/access.ts'
+import type { RequestContext } from '../request/context.ts'
 import type { Json } from '../base/json.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import { ServiceError } from '../base/service-error.ts'

@@ -1,4 +1,5 @@
-import type { RequestContext, Permission } from '../base/access.ts'
+import type { Permission } from '../base/access.ts'
+import type { RequestContext } from '../request/context.ts'
 import type { Json } from '../base/json.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { FoundToken } from '../ports/stored.ts'

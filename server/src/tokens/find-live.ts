@@ -1,5 +1,6 @@
 import { authorize, type Grant } from '../access/authorize.ts'
-import type { RequestContext, Permission } from '../base/access.ts'
+import type { Permission } from '../base/access.ts'
+import type { RequestContext } from '../request/context.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { FoundToken } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'

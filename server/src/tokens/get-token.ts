@@ -1,5 +1,5 @@
-import type { RequestContext } from '../base/access.ts'
-import { ok, type Answer } from '../http/endpoint.ts'
+import type { RequestContext } from '../request/context.ts'
+import { ok, type Answer } from '../request/response.ts'
 import type { World } from '../ports/world.ts'
 import { readLive } from './find-live.ts'
 import { showData } from './shown-tokens.ts'

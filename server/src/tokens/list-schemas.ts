@@ -5,8 +5,8 @@
  */
 import { z } from 'zod'
 import { SEARCH_QUERY_CHARS_MAX } from '../base/limits.ts'
-import { cursorSchema, pageBody, pageQuery, pageSchema } from '../http/pagination.ts'
-import { text } from '../http/text-length.ts'
+import { cursorSchema, pageBody, pageQuery, pageSchema } from '../request/pagination.ts'
+import { text } from '../request/text-length.ts'
 import { TOKEN_TYPES } from './types/registry.ts'
 import { tokenObject } from './wire.ts'
 

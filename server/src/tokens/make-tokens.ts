@@ -1,8 +1,9 @@
 /** Turns drafts into durable tokens, for POST /tokens and POST /tokenize. */
 import { authorize } from '../access/authorize.ts'
-import { commit } from '../access/commit.ts'
-import { keepUntil } from '../access/kept-answer-end.ts'
-import type { RequestContext, Transform } from '../base/access.ts'
+import { commit } from '../request/commit.ts'
+import { keepUntil } from '../request/idempotency.ts'
+import type { Transform } from '../base/access.ts'
+import type { RequestContext } from '../request/context.ts'
 import { ID_RANDOM_BYTES, idOf, sortRandom } from '../base/id.ts'
 import type { Json } from '../base/json.ts'
 import {
@@ -14,7 +15,7 @@ import {
 } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { CostBudget, type EvaluationContext } from '../expressions/template.ts'
-import type { Answer } from '../http/endpoint.ts'
+import type { Answer } from '../request/response.ts'
 import type { TenantKeys } from '../ports/keyring.ts'
 import type { Random } from '../ports/random.ts'
 import type { Conflict } from '../ports/change.ts'
@@ -200,7 +201,7 @@ function buildAndRender(
     if (duplicate !== null) keepUntil(context, token.expiresAt)
     const renderedToken = renderBuilt(it, index)
     rendered[index] = renderedToken
-    if (context.replay === null) return
+    if (context.idempotency === null) return
     replayShowsLess ||= token.cvc !== null
     const aged = {
       draft: withoutShortLived(draft),

@@ -1,4 +1,4 @@
-import type { RequestContext } from '../base/access.ts'
+import type { RequestContext } from '../request/context.ts'
 import { INLINE_DATA_BYTES_MAX, LARGE_BYTES_MIN, SHOWN_DATA_BYTES_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { CostBudget, type EvaluationContext } from '../expressions/template.ts'

@@ -3,7 +3,7 @@
  * count only that. So neither a refusal nor a limit depends on data that the caller may not see. Decision 0078.
  */
 import type { Grant } from '../access/authorize.ts'
-import type { RequestContext } from '../base/access.ts'
+import type { RequestContext } from '../request/context.ts'
 import type { FoundToken } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
 import type { ReadBudget, WantedToken } from './read-budget.ts'

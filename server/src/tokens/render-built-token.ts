@@ -1,4 +1,4 @@
-import type { RequestContext } from '../base/access.ts'
+import type { RequestContext } from '../request/context.ts'
 import type { Json } from '../base/json.ts'
 import { maskedDataOf } from './derive.ts'
 import type { BuiltToken } from './make-tokens.ts'

@@ -5,7 +5,7 @@
  * when its hour is over.
  */
 import type { Grant } from '../access/authorize.ts'
-import { openValue } from '../access/open-value.ts'
+import { openValue } from '../request/open-value.ts'
 import { isJsonObject, type Json } from '../base/json.ts'
 import { CVC_LIFETIME_MS } from '../base/limits.ts'
 import { Sensitive } from '../base/sensitive.ts'

@@ -1,7 +1,7 @@
 /** Opens tokens and shows each as far as the caller may see it. */
 import type { Grant } from '../access/authorize.ts'
-import { unreadableIn, UnreadableValues } from '../access/open-value.ts'
-import type { RequestContext } from '../base/access.ts'
+import { unreadableIn, UnreadableValues } from '../request/open-value.ts'
+import type { RequestContext } from '../request/context.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import {
   EXPRESSION_WORK_CHARS_MAX,

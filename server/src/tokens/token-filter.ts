@@ -8,7 +8,7 @@ import { CONTAINER_FORM, parseContainer } from '../access/container.ts'
 import { isJsonObject, type JsonObject } from '../base/json.ts'
 import { METADATA_ENTRIES_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
-import type { QueryParameters } from '../http/endpoint.ts'
+import type { QueryParameters } from '../request/query.ts'
 import type { TokenCondition } from '../ports/token-query.ts'
 import { TOKEN_TYPES } from './types/registry.ts'
 

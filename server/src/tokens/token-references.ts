@@ -6,7 +6,8 @@
 import type { PayloadPath } from './tokenize-plan.ts'
 import { tryAuthorize, type Grant } from '../access/authorize.ts'
 import { permissionMissing } from '../access/permission-missing.ts'
-import type { RequestContext, Permission } from '../base/access.ts'
+import type { Permission } from '../base/access.ts'
+import type { RequestContext } from '../request/context.ts'
 import { isUuid } from '../base/id.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import {
@@ -21,7 +22,7 @@ import { EvaluationRun } from '../expressions/evaluation-run.ts'
 import { scan, type Segment } from '../expressions/scan.ts'
 import type { EvaluationContext } from '../expressions/template.ts'
 import { measure, textOf } from '../expressions/text.ts'
-import { memberPath } from '../http/parse.ts'
+import { memberPath } from '../request/parse.ts'
 import type { FoundToken } from '../ports/stored.ts'
 
 /** A token reference: one expression. */

@@ -6,7 +6,7 @@
  */
 import type { Json, JsonObject } from '../base/json.ts'
 import { ServiceError } from '../base/service-error.ts'
-import { memberPath } from '../http/parse.ts'
+import { memberPath } from '../request/parse.ts'
 import { draftOfValue, parseDraft, type Draft } from './draft.ts'
 
 export interface TokenizePlan {

@@ -1,6 +1,6 @@
-import type { RequestContext } from '../base/access.ts'
+import type { RequestContext } from '../request/context.ts'
 import type { Json } from '../base/json.ts'
-import { ok, type Answer } from '../http/endpoint.ts'
+import { ok, type Answer } from '../request/response.ts'
 import type { World } from '../ports/world.ts'
 import { maskedDataOf } from './derive.ts'
 import type { Draft } from './draft.ts'

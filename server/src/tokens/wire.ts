@@ -25,7 +25,7 @@ import { ServiceError } from '../base/service-error.ts'
 import type { FoundToken } from '../ports/stored.ts'
 import { TOKEN_TYPES, findTokenType } from './types/registry.ts'
 import type { TokenType } from './types/token-type.ts'
-import { text } from '../http/text-length.ts'
+import { text } from '../request/text-length.ts'
 
 const anyJson = z.any().meta({ description: 'Any JSON value.' })
 

@@ -1,8 +1,8 @@
-import { commit } from '../access/commit.ts'
-import { transactionRefusal } from '../access/enlist.ts'
-import type { RequestContext } from '../base/access.ts'
+import { commit } from '../request/commit.ts'
+import { transactionRefusal } from '../request/transaction.ts'
+import type { RequestContext } from '../request/context.ts'
 import { ServiceError } from '../base/service-error.ts'
-import type { Answer } from '../http/endpoint.ts'
+import type { Answer } from '../request/response.ts'
 import type { World } from '../ports/world.ts'
 
 /**

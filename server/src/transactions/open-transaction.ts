@@ -1,8 +1,9 @@
-import { commit } from '../access/commit.ts'
-import { isStranger, type RequestContext } from '../base/access.ts'
+import { commit } from '../request/commit.ts'
+import { isStranger } from '../base/access.ts'
+import type { RequestContext } from '../request/context.ts'
 import { idOf } from '../base/id.ts'
 import { ServiceError } from '../base/service-error.ts'
-import { created, type Answer } from '../http/endpoint.ts'
+import { created, type Answer } from '../request/response.ts'
 import type { StoredTransaction } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
 import type { TransactionSettings } from './transaction-settings.ts'
@@ -21,7 +22,8 @@ export async function openTransaction(
   context: RequestContext,
   { lifetimeMs, ...settings }: TransactionSettings,
 ): Promise<Answer> {
-  if (context.type === 'public' && context.replay !== null) context.replay.remembered = true
+  if (context.type === 'public' && context.idempotency !== null)
+    context.idempotency.remembered = true
   const now = world.clock.now()
   const transaction: StoredTransaction = {
     id: idOf(now, world.random.bytes(10)),

@@ -15,7 +15,7 @@ import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { setUp } from '../../src/access/set-up.ts'
+import { setUp } from '../../src/access/applications/set-up.ts'
 import { SystemLog } from '../../src/adapters/system/system-log.ts'
 import { createApp } from '../../src/app.ts'
 import {

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { permissionsOf } from '../../src/access/permissions.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { ServiceError, type MemberErrors } from '../../src/base/service-error.ts'
-import { parseBy } from '../../src/http/parse.ts'
+import { parseBy } from '../../src/request/parse.ts'
 import { stillRoutes } from '../kit/still-routes.ts'
 import { stillVault, type StillVault } from '../kit/still-vault.ts'
 import { assertNone, findings, isTest, sourceFiles } from '../tidy/source.ts'
@@ -101,7 +101,7 @@ test('no operation answers a wrong body in the words of the library', async () =
 test('only parse.ts runs a schema', () => {
   assertNone(
     sourceFiles()
-      .filter((it) => !isTest(it.path) && it.path !== 'src/http/parse.ts')
+      .filter((it) => !isTest(it.path) && it.path !== 'src/request/parse.ts')
       .flatMap((it) =>
         findings(it, 'code', /\.safeParse\(/g, 'parse by parseBy(), which has our messages'),
       ),

@@ -47,7 +47,7 @@ afterEach(async () => {
   await stage.vault.close()
 })
 
-interface Exchange {
+interface PipelinedExchange {
   readonly socket: Socket
   /** The server's end. */
   readonly serving: Socket
@@ -56,7 +56,7 @@ interface Exchange {
   readonly closed: Promise<unknown>
 }
 
-async function dial(): Promise<Exchange> {
+async function dial(): Promise<PipelinedExchange> {
   const { app } = stage.vault
   const accepted = once(app.server, 'connection') as Promise<[Socket]>
   const socket = connect({ port: portOf(app), host: '127.0.0.1', allowHalfOpen: true })
@@ -109,7 +109,7 @@ function turn(): Promise<void> {
 }
 
 /** Sends `bytes`, and waits until the server has begun what it begins of them, and nothing more happens. */
-async function sendAndSettle({ socket, serving }: Exchange, bytes: string): Promise<void> {
+async function sendAndSettle({ socket, serving }: PipelinedExchange, bytes: string): Promise<void> {
   const before = serving.bytesRead
   socket.write(bytes, 'latin1')
   await until(() => serving.bytesRead === before + bytes.length && lookups > 0)

@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
-import { setUp, type TenantSetUp } from '../../src/access/set-up.ts'
+import { setUp, type TenantSetUp } from '../../src/access/applications/set-up.ts'
 import { LocalKeyring } from '../../src/adapters/local-keyring/local-keyring.ts'
 import { createApp, type App, type AppSettings } from '../../src/app.ts'
 import type { InProcessCaller, Plan, TenantSettings } from '../../src/base/access.ts'

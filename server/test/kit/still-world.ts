@@ -1,9 +1,6 @@
 import { hash } from 'node:crypto'
-import {
-  DEFAULT_TENANT_SETTINGS,
-  type RequestContext,
-  type Principal,
-} from '../../src/base/access.ts'
+import { DEFAULT_TENANT_SETTINGS, type Principal } from '../../src/base/access.ts'
+import type { RequestContext } from '../../src/request/context.ts'
 import { Sensitive } from '../../src/base/sensitive.ts'
 import { canonical } from '../../src/adapters/canonical-json/canonical.ts'
 import { MemoryStore } from './memory-store/memory-store.ts'
@@ -68,7 +65,7 @@ export function otherStillWorld(world: StillWorld, store: Store): StillWorld {
 
 /** Returns the context of a principal with these permissions on every container, in a tenant that was never set up. */
 export function contextWith(
-  principal: Partial<Principal & Pick<RequestContext, 'replay'>> = {},
+  principal: Partial<Principal & Pick<RequestContext, 'idempotency'>> = {},
 ): RequestContext {
   return {
     tenantId: '01945d00-0000-4000-8000-00000000000a',
@@ -85,7 +82,7 @@ export function contextWith(
     traceId: 'trace',
     decisions: [],
     recorded: 0,
-    replay: null,
+    idempotency: null,
     ...principal,
   }
 }

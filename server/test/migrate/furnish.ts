@@ -1,4 +1,4 @@
-import { setUp } from '../../src/access/set-up.ts'
+import { setUp } from '../../src/access/applications/set-up.ts'
 import { fill } from '../../bench/fill.ts'
 import { ask, sealOneOfEach } from '../rotation/one-of-each.ts'
 import type { MigratedService } from './service.ts'

@@ -7,7 +7,7 @@
 import type { AddressInfo } from 'node:net'
 import { flushCompileCache } from 'node:module'
 import { join } from 'node:path'
-import { setUp } from '../../src/access/set-up.ts'
+import { setUp } from '../../src/access/applications/set-up.ts'
 import { createApp } from '../../src/app.ts'
 import {
   CALLBACK_PAUSE_MS,

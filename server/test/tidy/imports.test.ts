@@ -63,6 +63,9 @@ describe('forbiddenImports()', () => {
     ['src/adapters/local-keyring/a.ts', `import { DatabaseSync } from 'node:sqlite'`],
     ['src/tokens/a.test.ts', `import { a } from '../proxy/a.ts'`],
     ['src/app.ts', `import { a } from './adapters/local-keyring/a.ts'`],
+    ['src/tokens/a.ts', `import { a } from '../http/a.ts'`],
+    ['src/http/a.ts', `import { a } from '../access/a.ts'`],
+    ['src/access/a.ts', `import { a } from './applications/a.ts'`],
     ['src/somewhere/a.ts', ''],
     ['src/adapters/mongo/a.ts', ''],
   ]
@@ -78,6 +81,7 @@ describe('forbiddenImports()', () => {
     ['src/base/a.ts', `const text = "import { a } from '../ports/a.ts'"`],
     ['src/base/a.ts', `const b = Array.from('../ports/a.ts')`],
     ['src/tokens/types/a.ts', `import { a } from '../tokenize-plan.ts'`],
+    ['src/tokens/endpoints.ts', `import { a } from '../http/a.ts'`],
     ['src/proxy/a.ts', `import { a } from '../tokens/a.ts'`],
     ['src/http/a.ts', `import { connect } from 'node:net'\nimport fastify from 'fastify'`],
     ['src/adapters/storage/sqlite/a.ts', `import { DatabaseSync } from 'node:sqlite'`],
@@ -114,6 +118,8 @@ test('unitOf() names folders, adapters and the files at the top', () => {
   const units = {
     'src/base/json.ts': 'base',
     'src/tokens/types/card.ts': 'tokens',
+    'src/access/authorize.ts': 'access',
+    'src/access/sessions/wire.ts': 'access/sessions',
     'src/adapters/storage/sqlite/writer.ts': 'adapters/storage/sqlite',
     'src/adapters/jail/guest/main.ts': 'adapters/jail/guest',
     'src/app.test.ts': 'app',

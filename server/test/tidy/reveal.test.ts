@@ -7,8 +7,8 @@ import { assertNone, findings, isTest, sourceFile, sourceFiles, type SourceFile 
  * every file in it.
  */
 const REVEALS: Readonly<Record<string, string>> = {
-  'src/access/commit.ts': 'it opens answers to be replayed',
-  'src/access/secret-configuration.ts':
+  'src/request/idempotency.ts': 'it opens answers to be replayed',
+  'src/definitions/secret-configuration.ts':
     'it joins the secrets of a configuration to be sealed, or run on',
   'src/adapters/jail/guest-process.ts': 'it hands reactors what they run on',
   'src/cli/reactor-run.ts': 'it prints what the code returned to whoever wrote it',

@@ -1,12 +1,12 @@
-import type { RequestContext } from '../../base/access.ts'
+import type { RequestContext } from '../../request/context.ts'
 import { idOf } from '../../base/id.ts'
 import { SESSION_LIFETIME_MS } from '../../base/limits.ts'
 import { ServiceError } from '../../base/service-error.ts'
-import type { Answer } from '../../http/endpoint.ts'
+import type { Answer } from '../../request/response.ts'
 import { sessionStatement } from '../../ports/access-state.ts'
 import type { World } from '../../ports/world.ts'
 import { hashApiKey, makeApiKey, makeSecret } from '../api-key.ts'
-import { commit } from '../commit.ts'
+import { commit } from '../../request/commit.ts'
 import { renderSession } from './wire.ts'
 
 /**

@@ -10,11 +10,11 @@ import {
   SESSION_RULES_MAX,
   TOKEN_ID_CHARS_MAX,
 } from '../../base/limits.ts'
-import { parseBody } from '../../http/parse.ts'
+import { parseBody } from '../../request/parse.ts'
 import { PERMISSIONS } from '../../base/permission-table.ts'
 import { parseSessionGrants } from './session-grants.ts'
-import { expiry, permissionName, refuseIfAny, ruleMembers } from '../wire.ts'
-import { text } from '../../http/text-length.ts'
+import { expiry, permissionName, refuseIfAny, ruleMembers } from '../applications/wire.ts'
+import { text } from '../../request/text-length.ts'
 
 /**
  * Wire format of sessions.

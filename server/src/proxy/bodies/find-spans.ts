@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { ServiceError } from '../../base/service-error.ts'
-import { memberPath } from '../../http/parse.ts'
+import { memberPath } from '../../request/parse.ts'
 import { ASCII, charsetOf, isCharset, UTF8, type Charset } from './charset.ts'
 import type { ContentType } from './content-type.ts'
 import { findInForm } from './form.ts'

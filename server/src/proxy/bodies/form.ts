@@ -3,7 +3,7 @@
  * encoded again, everything else stays as sent; names are never evaluated.
  */
 import { textOf } from '../../expressions/text.ts'
-import { memberPath } from '../../http/parse.ts'
+import { memberPath } from '../../request/parse.ts'
 import {
   refusal,
   UNDECODABLE,

@@ -8,7 +8,7 @@
 import type { Json } from '../../base/json.ts'
 import { DETOKENIZE_REFERENCES_MAX } from '../../base/limits.ts'
 import { ServiceError } from '../../base/service-error.ts'
-import { memberPath } from '../../http/parse.ts'
+import { memberPath } from '../../request/parse.ts'
 import type { ExpressionLocation } from '../../tokens/token-references.ts'
 import type { Charset } from './charset.ts'
 import {

@@ -1,7 +1,7 @@
 import type { Json } from '../../base/json.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import { ExpressionError } from '../../expressions/expression-error.ts'
-import { memberPath } from '../../http/parse.ts'
+import { memberPath } from '../../request/parse.ts'
 import type {
   TokenReference,
   TokenReferenceReader,

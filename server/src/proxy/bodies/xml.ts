@@ -8,7 +8,7 @@
  */
 import type { Json } from '../../base/json.ts'
 import { textOf } from '../../expressions/text.ts'
-import { memberPath } from '../../http/parse.ts'
+import { memberPath } from '../../request/parse.ts'
 import { isWide, type Charset } from './charset.ts'
 import {
   readExpression,

@@ -8,9 +8,10 @@ import {
   type StillWorld,
 } from '../../../test/kit/still-world.ts'
 import { mayAnywhere } from '../../access/authorize.ts'
-import { auditEventsOf } from '../../access/audit-events.ts'
-import { setUp } from '../../access/set-up.ts'
-import { DEFAULT_TENANT_SETTINGS, type RequestContext } from '../../base/access.ts'
+import { auditEventsOf } from '../../request/audit-events.ts'
+import { setUp } from '../../access/applications/set-up.ts'
+import { DEFAULT_TENANT_SETTINGS } from '../../base/access.ts'
+import type { RequestContext } from '../../request/context.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { PROXY_KEY_CHARS_MAX } from '../../base/limits.ts'
 import { authorizeProxyInvocation } from './authorize-proxy-invocation.ts'

@@ -1,5 +1,5 @@
 import { authorize } from '../../access/authorize.ts'
-import type { RequestContext } from '../../base/access.ts'
+import type { RequestContext } from '../../request/context.ts'
 import { isUuid } from '../../base/id.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { ServiceError } from '../../base/service-error.ts'

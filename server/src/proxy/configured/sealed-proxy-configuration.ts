@@ -6,12 +6,12 @@
  * authentication is required, cannot be changed in the file. Decision 0027.
  */
 import { hash } from 'node:crypto'
-import { openValue } from '../../access/open-value.ts'
+import { openValue } from '../../request/open-value.ts'
 import {
   openSecrets,
   sealedSecrets,
   type SeparatedConfiguration,
-} from '../../access/secret-configuration.ts'
+} from '../../definitions/secret-configuration.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { TenantKeys } from '../../ports/keyring.ts'
 import { sealContextOf } from '../../ports/store/entities.ts'

@@ -4,8 +4,8 @@ import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts'
 import { DESTINATION_URL_CHARS_MAX } from '../../base/limits.ts'
 import { mergePatch } from '../../base/merge-patch.ts'
 import { ServiceError } from '../../base/service-error.ts'
-import { patchConfiguration, renderConfiguration } from '../../access/secret-configuration.ts'
-import { pageSchema } from '../../http/pagination.ts'
+import { patchConfiguration, renderConfiguration } from '../../definitions/secret-configuration.ts'
+import { pageSchema } from '../../request/pagination.ts'
 import {
   actingApplication,
   configurationOf,
@@ -14,11 +14,11 @@ import {
   renderAuthorship,
   SECRET_SCHEMA,
   unreadableDefinitionSchema,
-} from '../../http/definitions.ts'
-import { parseBody } from '../../http/parse.ts'
+} from '../../definitions/wire.ts'
+import { parseBody } from '../../request/parse.ts'
 import type { StoredProxy } from '../../ports/stored.ts'
 import type { SealedProxyConfiguration } from './sealed-proxy-configuration.ts'
-import { text } from '../../http/text-length.ts'
+import { text } from '../../request/text-length.ts'
 
 /**
  * The wire format of configured proxies.

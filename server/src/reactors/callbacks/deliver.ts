@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { CALLBACK_RETRIES, CALLBACK_SENDING_MS } from '../../base/limits.ts'
-import type { Answer } from '../../http/endpoint.ts'
+import type { Answer } from '../../request/response.ts'
 import type { StoredJob } from '../../ports/jobs.ts'
 import type { EntityChange } from '../../ports/store/entity-change.ts'
 import type { World } from '../../ports/world.ts'

@@ -1,5 +1,6 @@
-import { endpoint, ok } from '../../http/endpoint.ts'
-import { parseSize } from '../../http/pagination.ts'
+import { endpoint } from '../../http/endpoint.ts'
+import { ok } from '../../request/response.ts'
+import { parseSize } from '../../request/pagination.ts'
 import { readCallbackSecret, rotateCallbackSecret } from './callback-secret.ts'
 import { listCallbacks } from './list-callbacks.ts'
 import { replayCallback } from './replay-callback.ts'

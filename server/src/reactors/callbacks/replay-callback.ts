@@ -1,9 +1,9 @@
 import { authorize } from '../../access/authorize.ts'
-import { commit } from '../../access/commit.ts'
-import type { RequestContext } from '../../base/access.ts'
+import { commit } from '../../request/commit.ts'
+import type { RequestContext } from '../../request/context.ts'
 import { isUuid } from '../../base/id.ts'
 import { ServiceError } from '../../base/service-error.ts'
-import type { Answer } from '../../http/endpoint.ts'
+import type { Answer } from '../../request/response.ts'
 import type { World } from '../../ports/world.ts'
 import { revived } from '../jobs/stages.ts'
 

@@ -1,5 +1,5 @@
 /** The secrets that sign a tenant's callbacks: the current one and, for a while, its predecessor. */
-import { openValue, unreadableIn } from '../../access/open-value.ts'
+import { openValue, unreadableIn } from '../../request/open-value.ts'
 import { CALLBACK_SECRET_OVERLAP_MS } from '../../base/limits.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { StoredCallbackSecrets } from '../../ports/jobs.ts'

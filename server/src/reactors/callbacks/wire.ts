@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { renderInstant } from '../../base/instant.ts'
 import type { JsonObject } from '../../base/json.ts'
-import { cursorSchema, pageQuery } from '../../http/pagination.ts'
+import { cursorSchema, pageQuery } from '../../request/pagination.ts'
 import type { StoredJob } from '../../ports/jobs.ts'
 import type { LogFields } from '../../ports/log.ts'
 import type { JobState } from '../jobs/job-state.ts'

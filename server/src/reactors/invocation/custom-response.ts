@@ -9,7 +9,7 @@ import {
   REACTOR_HEADERS_MAX,
   REACTOR_RESULT_BYTES_MAX,
 } from '../../base/limits.ts'
-import type { Answer } from '../../http/endpoint.ts'
+import type { Answer } from '../../request/response.ts'
 import type { ThrownError } from '../../ports/reactor-runner.ts'
 import { mayBeSent, type ResponseHeaderSettings } from '../../base/guarded-headers.ts'
 

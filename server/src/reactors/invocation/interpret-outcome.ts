@@ -1,6 +1,6 @@
 /** Interprets the outcome of a run. Messages of the code are kept, with its input redacted. */
 import type { Json } from '../../base/json.ts'
-import type { Answer } from '../../http/endpoint.ts'
+import type { Answer } from '../../request/response.ts'
 import {
   describePosition,
   type CodePosition,

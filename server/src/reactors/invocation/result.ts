@@ -1,5 +1,5 @@
 import type { Json } from '../../base/json.ts'
-import type { Answer } from '../../http/endpoint.ts'
+import type { Answer } from '../../request/response.ts'
 import type { ReactorOutcome } from '../../ports/reactor-runner.ts'
 
 /**

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { isUnambiguous } from '../../base/absolute-url.ts'
-import type { Plan, RequestContext } from '../../base/access.ts'
+import type { Plan } from '../../base/access.ts'
+import type { RequestContext } from '../../request/context.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import {
   CALLBACK_URL_CHARS_MAX,
@@ -8,14 +9,14 @@ import {
   REACTOR_TIMEOUT_ASKED_MS_MIN,
 } from '../../base/limits.ts'
 import { REFUSALS, ServiceError } from '../../base/service-error.ts'
-import type { Answer } from '../../http/endpoint.ts'
-import { parseBody } from '../../http/parse.ts'
-import { VALIDATION_TITLE } from '../../http/render-error.ts'
+import type { Answer } from '../../request/response.ts'
+import { parseBody } from '../../request/parse.ts'
+import { VALIDATION_TITLE } from '../../request/render-error.ts'
 import { tokenizeAnswer } from '../../tokens/wire.ts'
 import type { LogFields } from '../../ports/log.ts'
 import type { LoggedFailure } from './interpret-outcome.ts'
 import type { Failure } from './thrown-error.ts'
-import { text } from '../../http/text-length.ts'
+import { text } from '../../request/text-length.ts'
 
 /**
  * The wire format of invocations.

@@ -1,8 +1,8 @@
 import { authorize, requireGrants } from '../../access/authorize.ts'
-import type { RequestContext } from '../../base/access.ts'
+import type { RequestContext } from '../../request/context.ts'
 import { isUuid } from '../../base/id.ts'
 import { ServiceError } from '../../base/service-error.ts'
-import type { Answer } from '../../http/endpoint.ts'
+import type { Answer } from '../../request/response.ts'
 import type { World } from '../../ports/world.ts'
 import { openJobState, openResult } from './job-state.ts'
 

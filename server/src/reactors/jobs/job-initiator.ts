@@ -1,7 +1,8 @@
 import { allowedDestinations, commonDestinations } from '../../access/destinations.ts'
-import { findApplication } from '../../access/get-application.ts'
+import { findApplication } from '../../access/applications/get-application.ts'
 import { rightsOf } from '../../access/authenticate.ts'
-import type { KeyReference, RequestContext, Rights } from '../../base/access.ts'
+import type { KeyReference, Rights } from '../../base/access.ts'
+import type { RequestContext } from '../../request/context.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import type { World } from '../../ports/world.ts'
 import type { Initiator, JobState } from './job-state.ts'
@@ -52,7 +53,7 @@ export async function contextOfJob(
     traceId,
     decisions: [],
     recorded: 0,
-    replay: null,
+    idempotency: null,
     kept: { until: Infinity },
   }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { contextWith, stillWorld } from '../../../test/kit/still-world.ts'
-import type { Answer } from '../../http/endpoint.ts'
+import type { Answer } from '../../request/response.ts'
 import { initiatorOf, openJobState, openResult, sealJobState, sealResult } from './job-state.ts'
 import { newJob } from './stages.ts'
 

@@ -4,12 +4,13 @@
  * Arguments are stored as sent, with expressions in place of data, and only until they have been run. Decision 0031.
  */
 import type { PastGrant } from '../../access/authorize.ts'
-import { openValue } from '../../access/open-value.ts'
-import type { KeyReference, RequestContext, Principal } from '../../base/access.ts'
+import { openValue } from '../../request/open-value.ts'
+import type { KeyReference, Principal } from '../../base/access.ts'
+import type { RequestContext } from '../../request/context.ts'
 import type { Json } from '../../base/json.ts'
 import { Sensitive } from '../../base/sensitive.ts'
-import type { Answer } from '../../http/endpoint.ts'
-import { parseKeptAnswer, renderKeptAnswer } from '../../http/kept-answer.ts'
+import type { Answer } from '../../request/response.ts'
+import { parseKeptAnswer, renderKeptAnswer } from '../../request/kept-answer.ts'
 import type { TenantKeys } from '../../ports/keyring.ts'
 import { sealContextOf } from '../../ports/store/entities.ts'
 import type { StoredJob } from '../../ports/jobs.ts'

@@ -6,7 +6,7 @@
  */
 import { DEAD_LETTER_RETENTION_MS, JOB_RESULT_MS } from '../../base/limits.ts'
 import { Sensitive } from '../../base/sensitive.ts'
-import type { Answer } from '../../http/endpoint.ts'
+import type { Answer } from '../../request/response.ts'
 import type { StoredJob } from '../../ports/jobs.ts'
 import type { TenantKeys } from '../../ports/keyring.ts'
 import { sealJobState, sealResult, type JobState } from './job-state.ts'

@@ -1,4 +1,4 @@
-import { unreadableIn } from '../../access/open-value.ts'
+import { unreadableIn } from '../../request/open-value.ts'
 import {
   CALLBACK_CLAIM_MS,
   JOB_GRACE_MS,

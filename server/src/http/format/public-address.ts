@@ -1,0 +1,79 @@
+/**
+ * The URL under which clients reach this service, for the URLs in its responses.
+ *
+ * The service itself speaks plain HTTP; TLS ends in the reverse proxy in front. So the scheme comes from a setting, or from
+ * the headers of a proxy that the operator trusts. From any other peer those headers are ignored.
+ */
+import type { IncomingMessage } from 'node:http'
+import { inBlock, parseIpAddress, type IpBlock } from '../../base/ip-address.ts'
+
+export interface PublicAddress {
+  /** Such as `https://vault.example`; null if it depends on the request. */
+  readonly url: string | null
+  /** The addresses of proxies whose `Forwarded` and `X-Forwarded-*` headers are believed. */
+  readonly trustedProxies: readonly IpBlock[]
+}
+
+/**
+ * Returns the absolute URL of `path`, or `path` alone if the request does not say which host it was sent to.
+ *
+ * Example: `https://vault.example/tokens/1` for `/tokens/1`, if a trusted proxy sent `X-Forwarded-Proto: https`.
+ */
+export function absoluteUrl(
+  { headers, socket }: IncomingMessage,
+  { url, trustedProxies }: PublicAddress,
+  path: string,
+): string {
+  if (url !== null) return url + path
+  const trusted = isTrusted(socket.remoteAddress, trustedProxies)
+  const forwarded = trusted ? readForwarded(headers) : {}
+  const host = forwarded.host ?? headers.host
+  return host === undefined ? path : `${forwarded.proto ?? 'http'}://${host}${path}`
+}
+
+/** What the client's own connection was, as the proxy nearest to it saw it. */
+interface Forwarded {
+  readonly proto?: string | undefined
+  readonly host?: string | undefined
+}
+
+/** Reads `Forwarded` (RFC 7239), or else its older relatives. In a list, the first element is about the client. */
+function readForwarded(headers: IncomingMessage['headers']): Forwarded {
+  const named = firstElement(headers.forwarded ?? '')
+  const proto = named.get('proto') ?? firstOf(headers['x-forwarded-proto'])
+  const host = named.get('host') ?? firstOf(headers['x-forwarded-host'])
+  return {
+    proto: proto !== undefined && /^https?$/i.test(proto) ? proto.toLowerCase() : undefined,
+    host: host !== undefined && AUTHORITY.test(host) ? host : undefined,
+  }
+}
+
+/** Returns the parameters of the first element, by lower-case name; none if it is malformed or names one twice. */
+function firstElement(text: string): ReadonlyMap<string, string> {
+  const named = new Map<string, string>()
+  for (let at = 0; ; at++) {
+    PARAMETER.lastIndex = at
+    const [all, name, quoted, token] = PARAMETER.exec(text) ?? []
+    if (all === undefined || named.has(name!.toLowerCase())) return new Map()
+    named.set(name!.toLowerCase(), quoted ?? token!)
+    at += all.length
+    if (at === text.length || text[at] === ',') return named
+    if (text[at] !== ';') return new Map()
+  }
+}
+
+/** A quoted value with an escape is no scheme and no host, so it counts as malformed. */
+const PARAMETER = /[ \t]*([\w!#$%&'*+.^`|~-]+)=(?:"([^"\\]*)"|([^;,"\s]+))[ \t]*/y
+
+const AUTHORITY = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i
+
+function firstOf(list: string | string[] | undefined): string | undefined {
+  return list?.toString().split(',', 1)[0]!.trim()
+}
+
+function isTrusted(address: string | undefined, blocks: readonly IpBlock[]): boolean {
+  if (address === undefined || blocks.length === 0) return false
+  // A socket for both families writes IPv4 addresses as IPv6.
+  const parsed = parseIpAddress(address.replace(/^::ffff:(?=[\d.]+$)/i, ''))
+  return parsed !== null && blocks.some((it) => inBlock(parsed, it))
+}
