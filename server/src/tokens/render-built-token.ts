@@ -1,7 +1,7 @@
 import type { RequestContext } from '../request/context.ts'
 import type { Json } from '../base/json.ts'
 import { maskedDataOf } from './derive.ts'
-import type { BuiltToken } from './make-tokens.ts'
+import type { BuiltToken } from './render-tokens.ts'
 import type { TokenSettings } from './token-settings.ts'
 import { maskOf, renderToken, renderDuplicate } from './wire.ts'
 
