@@ -11,6 +11,7 @@ const STORAGE = 'src/adapters/storage/'
  */
 const ALONE: Readonly<Record<string, string>> = {
   'sqlite/batch.ts': 'steps are sent to the writer thread as bytes',
+  'sqlite/commit-batcher.ts': 'a batch is bytes, and one writer takes them',
   'sqlite/commit-watchdog.ts': 'PostgreSQL has a timer per batch, which takes a round trip anyway',
   'sqlite/conflict-of.ts': 'the writer thread answers with the number of the refused statement',
   'sqlite/copy-database.ts': 'PostgreSQL is backed up with its own tools',
@@ -35,6 +36,7 @@ const ALONE: Readonly<Record<string, string>> = {
   'sqlite/token-blocks.ts': 'PostgreSQL finds the page of a list without sums per block',
   'sqlite/unusable-database.ts': 'the disk and the file are ours to diagnose',
   'sqlite/vault-source.ts': 'a vault moves from SQLite to PostgreSQL',
+  'sqlite/writer-thread.ts': 'the writer is a thread',
   'sqlite/writer.ts': 'the writer is a thread',
 
   'sqlite/connection.test.ts': 'durability and deletion are settings of a connection',

@@ -1,4 +1,4 @@
-import { rightsOf } from '../../access/authenticate.ts'
+import { rightsOf } from '../../access/resolve-principal.ts'
 import { allowedDestinations } from '../../access/destinations.ts'
 import type { EphemeralKey, EphemeralKeys } from '../../access/ephemeral-keys.ts'
 import { findApplication } from '../../access/applications/get-application.ts'

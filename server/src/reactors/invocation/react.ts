@@ -7,19 +7,19 @@ import { REACTOR_TIMEOUT_MS } from '../../base/limits.ts'
 import type { Answer } from '../../request/response.ts'
 import type { TokenSettings } from '../../tokens/token-settings.ts'
 import type { World } from '../../ports/world.ts'
-import { acceptWithCallback } from '../jobs/accept.ts'
+import { acceptWithCallback } from '../jobs/accept-invocation.ts'
 import type { JobStorage } from '../jobs/job-storage.ts'
 import type { ResponseHeaderSettings } from '../../base/guarded-headers.ts'
 import {
   authorizeReactorInvocation,
   keepWhileTokensLive,
-  prepare,
+  prepareInvocation,
   refuseWithoutCapacity,
-} from './prepare.ts'
+} from './prepare-invocation.ts'
 import { answerWithResult, runReactor } from './run-reactor.ts'
 import { parseReact } from './wire.ts'
 
-export interface Invocation {
+export interface ReactOptions {
   readonly id: string
   readonly body: Json | undefined
   readonly ephemeralKeys: EphemeralKeys
@@ -36,14 +36,14 @@ export interface Invocation {
  * with its input redacted.
  *
  * Throws `reactor_not_found`, `permission_missing`, `body_invalid`, `reactor_application_gone`, `reactors_busy`,
- * `reactors_unavailable`, what prepare(), acceptWithCallback() and commit() throw, and for the result what tokenize()
+ * `reactors_unavailable`, what prepareInvocation(), acceptWithCallback() and commit() throw, and for the result what tokenize()
  * throws.
  * Source: interface.md, Reactors.
  */
 export async function react(
   world: Pick<World, 'clock' | 'log' | 'random' | 'keyring' | 'store' | 'egress' | 'runner'>,
   context: RequestContext,
-  { id, body, ephemeralKeys, responseHeaders, settings, storage }: Invocation,
+  { id, body, ephemeralKeys, responseHeaders, settings, storage }: ReactOptions,
 ): Promise<Answer> {
   const reactor = await authorizeReactorInvocation(world, context, id)
   const asked = parseReact(body, context.plan)
@@ -52,7 +52,7 @@ export async function react(
     return await acceptWithCallback(world, context, reactor, asked, asked.callbackUrl, accepting)
   }
   refuseWithoutCapacity(world, context.tenantId)
-  const prepared = await prepare(world, context, reactor, asked.args, settings)
+  const prepared = await prepareInvocation(world, context, reactor, asked.args, settings)
   // Tokens of the result are committed for another principal, whose rights are not the caller's.
   keepWhileTokensLive(context, prepared.filled)
   await commit(world, context, [])

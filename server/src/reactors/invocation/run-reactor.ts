@@ -14,7 +14,7 @@ import type { World } from '../../ports/world.ts'
 import type { OpenReactor } from '../wire.ts'
 import { issueEphemeralKey, tokenCreatorContext } from './acting.ts'
 import type { ResponseHeaderSettings } from '../../base/guarded-headers.ts'
-import { requireSameReactor, unavailable, type Prepared } from './prepare.ts'
+import { requireSameReactor, unavailable, type PreparedInvocation } from './prepare-invocation.ts'
 import { answerWithRaw, type Result } from './result.ts'
 import { interpretOutcome, type InterpretedOutcome } from './interpret-outcome.ts'
 import { renderLoggedFailure } from './wire.ts'
@@ -36,7 +36,7 @@ interface RunSettings {
 export async function runReactor(
   world: Pick<World, 'clock' | 'log' | 'random' | 'runner' | 'store'>,
   context: RequestContext,
-  { opened, filled }: Prepared,
+  { opened, filled }: PreparedInvocation,
   { requireSameRights, ephemeralKeys, timeoutMs, responseHeaders }: RunSettings,
 ): Promise<InterpretedOutcome> {
   const { code } = opened.config

@@ -80,7 +80,7 @@ export const DETAIL_OF_ERROR = REFUSALS.reactor_error.detail
 export const DETAIL_OF_CODE = REFUSALS.reactor_code_invalid.detail
 
 /** The parsed request of a caller. */
-export interface AskedRun {
+export interface RequestedInvocation {
   readonly args: Json
   readonly timeoutMs: number
   readonly callbackUrl: URL | null
@@ -88,7 +88,7 @@ export interface AskedRun {
 }
 
 /** Throws `body_invalid`, and `plan_insufficient` for options that require the enterprise plan. */
-export function parseReact(body: Json | undefined, plan: Plan): AskedRun {
+export function parseReact(body: Json | undefined, plan: Plan): RequestedInvocation {
   const it = parseBody(reactBody, body ?? {})
   const callbackUrl = it.callback_url ?? it.callbackUrl
   const timeoutMs = it.timeout_ms ?? it.timeoutMs
@@ -104,7 +104,7 @@ export function parseReact(body: Json | undefined, plan: Plan): AskedRun {
 }
 
 /** Like parseReact(), for a result that is fetched: also throws `body_invalid` for a callback. */
-export function parseReactAsync(body: Json | undefined, plan: Plan): AskedRun {
+export function parseReactAsync(body: Json | undefined, plan: Plan): RequestedInvocation {
   const asked = parseReact(body, plan)
   if (asked.callbackUrl === null) return asked
   throw new ServiceError('body_invalid', { callback_url: ['Leave it out: the result is kept.'] })

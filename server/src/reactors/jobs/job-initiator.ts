@@ -1,6 +1,6 @@
 import { allowedDestinations, commonDestinations } from '../../access/destinations.ts'
 import { findApplication } from '../../access/applications/get-application.ts'
-import { rightsOf } from '../../access/authenticate.ts'
+import { rightsOf } from '../../access/resolve-principal.ts'
 import type { KeyReference, Rights } from '../../base/access.ts'
 import type { RequestContext } from '../../request/context.ts'
 import { ServiceError } from '../../base/service-error.ts'

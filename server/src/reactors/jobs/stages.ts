@@ -49,7 +49,7 @@ export function postponed(
 }
 
 /** Run, with its outcome and without its arguments. The outcome is sent at once, or kept to be fetched. */
-export function finished(
+export function completedRun(
   keys: TenantKeys,
   job: StoredJob,
   state: JobState,

@@ -11,12 +11,12 @@ import { JOB_STAGES, bytesOfJob, type JobStage, type StoredJob } from '../../por
 import type { Store } from '../../ports/store.ts'
 import { withCommit } from '../../ports/with-commit.ts'
 import type { World } from '../../ports/world.ts'
-import { deliver, type Delivering } from '../callbacks/deliver.ts'
-import { perform, type Performing } from './perform.ts'
+import { deliverResult, type DeliveryOptions } from '../callbacks/deliver-result.ts'
+import { runJob, type JobRunOptions } from './run-job.ts'
 import { JobConcurrencyLimit } from './concurrency-limit.ts'
 import { claimed, setAside } from './stages.ts'
 
-export interface Working extends Performing, Delivering {}
+export interface JobWorkerOptions extends JobRunOptions, DeliveryOptions {}
 
 /**
  * Claims due jobs, runs them and delivers their results. Several workers may share a store: a job is claimed before
@@ -28,7 +28,7 @@ export class JobWorker {
   /** Called when there is new work. */
   onWork: () => void = () => {}
   readonly #world: World
-  readonly #working: Working
+  readonly #options: JobWorkerOptions
   readonly #limit = new JobConcurrencyLimit()
   readonly #inFlight = new Set<Promise<void>>()
   /** The tenant served first. */
@@ -38,9 +38,9 @@ export class JobWorker {
   /** Whether the previous poll failed and was logged: polls come twice a second, and a store may be down for hours. */
   #failing = false
 
-  constructor(world: World, working: Working) {
+  constructor(world: World, options: JobWorkerOptions) {
     this.#world = { ...world, store: withCommit(world.store, this.#commit.bind(this, world)) }
-    this.#working = working
+    this.#options = options
   }
 
   /** Starts all due jobs within the limits. Resolves once they are started. */
@@ -89,7 +89,7 @@ export class JobWorker {
     while (!this.#stopped) {
       const without = this.#limit.fullQueues(stage, tenantId)
       const query = { stage, now: clock.now(), limit: JOBS_TAKEN, without }
-      if (stage === 'run' && !(await this.#working.storage.hasRoomForResult(tenantId))) {
+      if (stage === 'run' && !(await this.#options.storage.hasRoomForResult(tenantId))) {
         // They wait unclaimed, since each claim writes; those that waited as long as they may end with an error.
         query.now -= JOB_WAIT_MS_MAX
       }
@@ -113,7 +113,7 @@ export class JobWorker {
         const conflict = await store.commit(tenantId, [
           { kind: 'delete', entity: 'job', id, revision },
         ])
-        if (conflict === null) await this.#working.storage.remove(tenantId, job)
+        if (conflict === null) await this.#options.storage.remove(tenantId, job)
         release()
         return
       }
@@ -142,8 +142,8 @@ export class JobWorker {
 
   async #work(tenantId: string, job: StoredJob, before: boolean): Promise<void> {
     const attempt = async (): Promise<void> => {
-      if (job.stage === 'run') await perform(this.#world, tenantId, job, before, this.#working)
-      else await deliver(this.#world, tenantId, job, this.#working)
+      if (job.stage === 'run') await runJob(this.#world, tenantId, job, before, this.#options)
+      else await deliverResult(this.#world, tenantId, job, this.#options)
     }
     try {
       await attempt()

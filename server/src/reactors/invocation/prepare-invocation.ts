@@ -17,7 +17,7 @@ import type { OpenReactor } from '../wire.ts'
 import { refuseWithoutApplication } from './acting.ts'
 
 /** An invocation that is ready to run. */
-export interface Prepared {
+export interface PreparedInvocation {
   readonly opened: OpenReactor
   readonly filled: Filled
 }
@@ -51,13 +51,13 @@ export function refuseWithoutCapacity({ runner }: Pick<World, 'runner'>, tenantI
  * Throws `reactor_application_gone`, `reactors_unavailable` if nothing can be run, and what findTokenReferences() and
  * fillTokenReferences() throw.
  */
-export async function prepare(
+export async function prepareInvocation(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store' | 'runner'>,
   context: RequestContext,
   reactor: StoredReactor,
   args: Json,
   { privacyShown }: TokenSettings,
-): Promise<Prepared> {
+): Promise<PreparedInvocation> {
   const references = findTokenReferences({ args })
   const opened = await openReactor(world, context, reactor)
   refuseWithoutApplication(opened)

@@ -12,13 +12,13 @@ import type { TokenSettings } from '../../tokens/token-settings.ts'
 import { EgressFailure, EgressRefusal, senderOf } from '../../ports/egress.ts'
 import type { StoredReactor } from '../../ports/stored.ts'
 import type { World } from '../../ports/world.ts'
-import { authorizeReactorInvocation, prepare } from '../invocation/prepare.ts'
-import { parseReactAsync, type AskedRun } from '../invocation/wire.ts'
+import { authorizeReactorInvocation, prepareInvocation } from '../invocation/prepare-invocation.ts'
+import { parseReactAsync, type RequestedInvocation } from '../invocation/wire.ts'
 import { initiatorOf } from './job-state.ts'
 import type { JobStorage } from './job-storage.ts'
 import { newJob } from './stages.ts'
 
-export interface Accepting {
+export interface AcceptOptions {
   readonly tokens: TokenSettings
   readonly storage: JobStorage
 }
@@ -29,19 +29,19 @@ type AcceptanceWorld = Pick<World, 'clock' | 'random' | 'keyring' | 'store' | 'e
  * Accepts an invocation whose result is sent to `callbackUrl`. All checks that can be made now are made, and once it
  * answers the job is on disk. Nothing is run yet.
  *
- * Throws `destination_refused`, `jobs_full`, `job_storage_full`, `key_type_unfit` for an ephemeral key, and what prepare() and commit() throw.
+ * Throws `destination_refused`, `jobs_full`, `job_storage_full`, `key_type_unfit` for an ephemeral key, and what prepareInvocation() and commit() throw.
  * Source: interface.md, Reactors.
  */
 export async function acceptWithCallback(
   world: AcceptanceWorld,
   context: RequestContext,
   reactor: StoredReactor,
-  asked: AskedRun,
+  asked: RequestedInvocation,
   callbackUrl: URL,
-  accepting: Accepting,
+  options: AcceptOptions,
 ): Promise<Answer> {
   await vetCallback(world, context, reactor, callbackUrl)
-  return await accept(world, context, reactor, { ...asked, callbackUrl }, accepting, (id) => {
+  return await accept(world, context, reactor, { ...asked, callbackUrl }, options, (id) => {
     return { status: 202, headers: { [REQUEST_ID]: id } }
   })
 }
@@ -55,11 +55,11 @@ export async function reactAsync(
   world: AcceptanceWorld,
   context: RequestContext,
   { id, body }: { readonly id: string; readonly body: Json | undefined },
-  accepting: Accepting,
+  options: AcceptOptions,
 ): Promise<Answer> {
   const reactor = await authorizeReactorInvocation(world, context, id)
   const asked = parseReactAsync(body, context.plan)
-  return await accept(world, context, reactor, asked, accepting, (requestId) => {
+  return await accept(world, context, reactor, asked, options, (requestId) => {
     return {
       status: 202,
       body: { asyncReactorRequestId: requestId },
@@ -74,8 +74,8 @@ async function accept(
   world: AcceptanceWorld,
   context: RequestContext,
   reactor: StoredReactor,
-  { args, timeoutMs, rerun, callbackUrl }: AskedRun,
-  { tokens, storage }: Accepting,
+  { args, timeoutMs, rerun, callbackUrl }: RequestedInvocation,
+  { tokens, storage }: AcceptOptions,
   answerOf: (id: string) => Answer,
 ): Promise<Answer> {
   // The job would run after that key has ended.
@@ -85,7 +85,7 @@ async function accept(
   }
   await storage.requireRoom(context.tenantId)
   // A dry run that reports invalid arguments now. The job keeps them as sent; its run fills them under the rights of that time.
-  await prepare(world, context, reactor, structuredClone(args), tokens)
+  await prepareInvocation(world, context, reactor, structuredClone(args), tokens)
   const keys = await world.keyring.open(context.tenantId)
   const now = world.clock.now()
   const id = idOf(now, world.random.bytes(10))

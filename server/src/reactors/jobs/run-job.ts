@@ -15,18 +15,18 @@ import type { ResponseHeaderSettings } from '../../base/guarded-headers.ts'
 import {
   authorizeReactorInvocation,
   keepWhileTokensLive,
-  prepare,
+  prepareInvocation,
   refuseWithoutCapacity,
-} from '../invocation/prepare.ts'
+} from '../invocation/prepare-invocation.ts'
 import { answerWithResult, runReactor } from '../invocation/run-reactor.ts'
 import { runtimeError } from '../invocation/thrown-error.ts'
 import { renderFailure } from '../invocation/wire.ts'
 import { contextOfJob } from './job-initiator.ts'
 import { openJobState, type JobState, type RunRequest } from './job-state.ts'
 import type { JobStorage } from './job-storage.ts'
-import { finished, postponed } from './stages.ts'
+import { completedRun, postponed } from './stages.ts'
 
-export interface Performing {
+export interface JobRunOptions {
   readonly storage: JobStorage
   readonly ephemeralKeys: EphemeralKeys
   readonly tokens: TokenSettings
@@ -39,28 +39,28 @@ type JobWorld = Pick<World, 'clock' | 'log' | 'random' | 'keyring' | 'store' | '
  * Runs a claimed job and stores the outcome. `interrupted` tells whether it was begun before: then it is not run again
  * unless its caller allowed that.
  *
- * Afterwards the job is finished, postponed or still claimed. It stays claimed if the outcome of the commit is unknown, or
+ * Afterwards the job is completedRun, postponed or still claimed. It stays claimed if the outcome of the commit is unknown, or
  * if another process took it for lost.
  */
-export async function perform(
+export async function runJob(
   world: JobWorld,
   tenantId: string,
   job: StoredJob,
   interrupted: boolean,
-  performing: Performing,
+  options: JobRunOptions,
 ): Promise<void> {
   const state = openJobState(await world.keyring.open(tenantId), job)
-  const claimedJob = new ClaimedJob(world, performing.storage, tenantId, job, state)
+  const claimedJob = new ClaimedJob(world, options.storage, tenantId, job, state)
   if (state.run === null) throw new Error('Cannot run a job: its arguments are gone')
   if (interrupted && !(state.run.rerun && job.attempts <= JOB_RUNS_MAX)) {
     await claimedJob.finish(renderFailure(INTERRUPTED, 'reactor_interrupted', (it) => it))
     return
   }
   try {
-    if (!(await performing.storage.hasRoomForResult(tenantId)))
+    if (!(await options.storage.hasRoomForResult(tenantId)))
       throw new ServiceError('job_storage_full')
     refuseWithoutCapacity(world, tenantId)
-    await runFor(claimedJob, state.run, performing)
+    await runFor(claimedJob, state.run, options)
   } catch (error) {
     await claimedJob.fail(error)
   }
@@ -73,12 +73,12 @@ const INTERRUPTED = runtimeError(
 async function runFor(
   claimedJob: ClaimedJob,
   { args, timeoutMs }: RunRequest,
-  { ephemeralKeys, tokens, responseHeaders }: Performing,
+  { ephemeralKeys, tokens, responseHeaders }: JobRunOptions,
 ): Promise<void> {
   const { world } = claimedJob
   const context = await claimedJob.contextOf()
   const reactor = await authorizeReactorInvocation(world, context, claimedJob.job.reactorId)
-  const prepared = await prepare(world, context, reactor, args, tokens)
+  const prepared = await prepareInvocation(world, context, reactor, args, tokens)
   keepWhileTokensLive(context, prepared.filled)
   await commit(world, context, [])
   const outcome = await runReactor(world, context, prepared, {
@@ -143,7 +143,7 @@ class ClaimedJob {
 
   /** Stores the answer, and records the decisions made on the way. */
   async finish(answer: Answer): Promise<void> {
-    await this.#put(await this.#finished(answer))
+    await this.#put(await this.#completed(answer))
   }
 
   /**
@@ -161,7 +161,7 @@ class ClaimedJob {
         if (last === null || changes.every((it) => it.kind !== 'insert-tokens')) {
           return await store.commit(tenantId, changes)
         }
-        const job = await this.#finished(last)
+        const job = await this.#completed(last)
         const conflict = await store.commit(tenantId, [
           ...changes,
           { kind: 'update', entity: 'job', row: job },
@@ -191,13 +191,13 @@ class ClaimedJob {
   }
 
   /** Sealed under the current keys: those from before the run may have been destroyed. */
-  async #finished(answer: Answer): Promise<StoredJob> {
+  async #completed(answer: Answer): Promise<StoredJob> {
     const keys = await this.world.keyring.open(this.#tenantId)
     const grants = grantsAmong(this.#context?.decisions ?? [])
     const until = this.#context?.kept?.until ?? Infinity
     const resultUntil = until === Infinity ? null : until
     const state = { ...this.#state, resultUntil, grants }
-    const after = finished(keys, this.job, state, answer, this.world.clock.now())
+    const after = completedRun(keys, this.job, state, answer, this.world.clock.now())
     await this.#storage.finish(this.#tenantId, this.job, after)
     return after
   }

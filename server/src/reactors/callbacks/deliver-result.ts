@@ -12,7 +12,7 @@ import { openJobState, openResult, type JobState } from '../jobs/job-state.ts'
 import { deadLettered, replaced, retried } from '../jobs/stages.ts'
 import { pauseAfter } from './schedule.ts'
 import { callbackSecrets } from './secrets.ts'
-import { send, type DeliveryOutcome } from './send.ts'
+import { sendCallback, type DeliveryOutcome } from './send-callback.ts'
 import { publicSignatureOf, signatureOf } from './signature.ts'
 import { renderFailedAttempt } from './wire.ts'
 
@@ -21,7 +21,7 @@ type DeliveryWorld = Pick<
   'clock' | 'log' | 'random' | 'keyring' | 'store' | 'egress' | 'canonicalJson'
 >
 
-export interface Delivering {
+export interface DeliveryOptions {
   readonly storage: JobStorage
   /** The name and version sent as the user agent. */
   readonly product: string
@@ -33,11 +33,11 @@ export interface Delivering {
  * Attempts once to deliver the result of a claimed job, and stores the outcome: the job is deleted if the receiver
  * acknowledged it, otherwise it is retried later or becomes a dead letter.
  */
-export async function deliver(
+export async function deliverResult(
   world: DeliveryWorld,
   tenantId: string,
   claimed: StoredJob,
-  { product, retryBaseMs, storage }: Delivering,
+  { product, retryBaseMs, storage }: DeliveryOptions,
 ): Promise<void> {
   const keys = await world.keyring.open(tenantId)
   const now = world.clock.now()
@@ -56,9 +56,9 @@ export async function deliver(
     return
   }
   const delivery = await deliveryOf(world, tenantId, job, state, answer, product)
-  // Past this point another process may consider the claim lost, and both would send it.
+  // Past this point another process may consider the claim lost, and both would sendCallback it.
   const late = world.clock.now() > job.dueAt - CALLBACK_SENDING_MS
-  const outcome = late ? LATE : await send(world, tenantId, delivery)
+  const outcome = late ? LATE : await sendCallback(world, tenantId, delivery)
   if (outcome.kind === 'acknowledged') {
     const deletion = { kind: 'delete', entity: 'job', id: job.id, revision: job.revision } as const
     if (await put(world, tenantId, deletion)) await storage.remove(tenantId, job)

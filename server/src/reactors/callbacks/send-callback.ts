@@ -36,7 +36,7 @@ export interface Delivery {
  * When it returns, the response is complete or its connection is dropped, so that as many connections are in use as deliveries.
  * Decision 0088.
  */
-export async function send(
+export async function sendCallback(
   { clock, egress }: Pick<World, 'clock' | 'egress'>,
   tenantId: string,
   { url, destinations, headers, body }: Delivery,
