@@ -1,31 +1,21 @@
-import { commit } from '../request/commit.ts'
-import { isListed } from '../access/destinations.ts'
-import { refusalOfEgress } from '../request/egress-refusals.ts'
-import type { RequestContext } from '../request/context.ts'
-import { hostOf } from '../base/absolute-url.ts'
 import { ServiceError } from '../base/service-error.ts'
+import type { OutboundRequest } from '../ports/egress.ts'
+import type { World } from '../ports/world.ts'
+import { commit } from '../request/commit.ts'
+import type { RequestContext } from '../request/context.ts'
+import { refusalOfEgress } from '../request/egress-refusals.ts'
 import { ok, type Answer } from '../request/response.ts'
 import type { StreamingRequest } from '../request/streaming.ts'
 import type { TokenSettings } from '../tokens/token-settings.ts'
-import {
-  EgressFailure,
-  EgressRefusal,
-  senderOf,
-  type OutboundRequest,
-  type Route,
-  type Sender,
-} from '../ports/egress.ts'
-import type { World } from '../ports/world.ts'
-import { findBodyExpressions } from './bodies/body-expressions.ts'
-import { authorizeProxyInvocation, isAnonymous } from './configured/authorize-proxy-invocation.ts'
+import { findBodyExpressions, type BodyExpressions } from './bodies/body-expressions.ts'
 import { detokenizeBody, findReferenced, readReferenced } from './detokenize-body.ts'
-import { asDryRun, describeDryRun, markDryRun } from './dry-run.ts'
+import { asDryRun, describeDryRun } from './dry-run.ts'
 import { exchange } from './exchange.ts'
+import { ForwardingTarget } from './forwarding-target.ts'
+import { outboundHeaders } from './outbound-headers.ts'
 import type { ProxySettings } from './proxy-settings.ts'
 import { bufferBody, type OutboundBody } from './request-body.ts'
-import { outboundHeaders } from './outbound-headers.ts'
 import { parseProxyOptions } from './reserved-headers.ts'
-import { resolveTarget } from './proxy-target.ts'
 
 export type ForwardingWorld = Pick<World, 'clock' | 'random' | 'keyring' | 'store' | 'egress'>
 
@@ -48,58 +38,59 @@ export async function forwardRequest(
   const { method } = incoming
   const options = parseProxyOptions(incoming.headers, context.plan)
   const { headers, accepted } = outboundHeaders(incoming.headers, options, context.traceId)
-  const resolve = () => resolveTarget(world, context, options, incoming.targetBelowPath)
-  const { url, shown, proxy } = await resolve()
-  const destination = hostOf(url)
-  const anonymous = proxy !== null && isAnonymous(context, proxy)
+  const target = await ForwardingTarget.resolve(world, context, options, incoming.targetBelowPath)
   // A dry run reveals the destination, which anonymous callers may not know.
-  if (anonymous && options.dryRun) throw new ServiceError('key_missing')
-  const authorizeInvocation = (): void => {
-    authorizeProxyInvocation(context, destination, proxy)
-    if (options.dryRun) markDryRun(context, context.decisions.length - 1)
-  }
-  const admit = async (): Promise<Route> => {
-    const sender = anonymous ? senderOf(context.tenantId, proxy.id) : senderOf(context.tenantId)
-    const route = await vet(world, context, url, sender, authorizeInvocation)
-    authorizeInvocation()
-    return route
-  }
-  let route = await admit()
+  if (target.anonymous && options.dryRun) throw new ServiceError('key_missing')
+  let route = await target.admit()
 
-  const outbound = await bufferBody(incoming.body, incoming.headers, !anonymous)
+  const outbound = await bufferBody(incoming.body, incoming.headers, !target.anonymous)
   // The client may have held its body back. Nothing is granted to a key that was revoked or narrowed meanwhile, nor sent where a
   // proxy pointed before.
   const waited = incoming.body?.whole === null
-  if ((waited || !anonymous) && (await context.reauthenticate?.()) === true) route = await admit()
-  const refuseMoved = async (): Promise<void> => {
-    if (proxy === null) return
-    const target = await resolve()
-    if (target.url.href !== url.href) throw new ServiceError('rights_changed')
-  }
-  if (waited) await refuseMoved()
-  incoming.whileForwarding(async ({ destinations }) => {
-    if (!isListed(url, destinations)) throw refusalOfEgress(new EgressRefusal('unlisted'))
-    await refuseMoved()
-  })
-  const now = world.clock.now()
+  const mayHaveChanged = waited || !target.anonymous
+  if (mayHaveChanged && (await context.reauthenticate?.()) === true) route = await target.admit()
+  if (waited) await target.requireUnmoved()
+  incoming.whileForwarding((principal) => target.requireAllowed(principal))
+
   const expressions =
     outbound.kind === 'whole' ? findBodyExpressions(outbound.bytes, outbound.contentType) : null
   const unread = expressions?.unread ?? ('unread' in outbound && outbound.unread)
-  const marks = unread ? { 'bt-proxy-expressions': 'unread' } : {}
+  const use = { now: world.clock.now(), destination: target.destination }
   if (options.dryRun) {
-    const find = () => findReferenced(world, context, expressions!, { now, destination })
+    const find = () => findReferenced(world, context, expressions!, use)
     const tokens = expressions === null ? [] : await asDryRun(context, find)
-    const dryRun = describeDryRun(context, {
-      method,
-      route,
-      url: shown,
-      headers,
-      body: expressions,
-      tokens,
-    })
-    return { ...ok(dryRun), headers: marks }
+    const request = { method, route, url: target.shown, headers, body: expressions, tokens }
+    const marks = unread ? { 'bt-proxy-expressions': 'unread' } : {}
+    return { ...ok(describeDryRun(context, request)), headers: marks }
   }
 
+  const rendered = await renderAndRecord(world, context, expressions, { ...use, privacyShown })
+  try {
+    const request = { method, headers, body: rendered ?? asItCame(outbound), timeoutMs }
+    await exchange(world.egress, route, request, incoming.reply, { accepted, unread })
+  } catch (error) {
+    const fault = outbound.kind === 'streamed' ? outbound.fault() : undefined
+    throw fault ?? refusalOfEgress(error, { hinted: !target.anonymous })
+  }
+  return undefined
+}
+
+interface RenderingOptions {
+  readonly now: number
+  readonly destination: string
+  readonly privacyShown: boolean
+}
+
+/**
+ * Returns the body with its expressions replaced, or null if it has none, once every decision is in the audit log: rendering
+ * overlaps with that.
+ */
+async function renderAndRecord(
+  world: ForwardingWorld,
+  context: RequestContext,
+  expressions: BodyExpressions | null,
+  { now, destination, privacyShown }: RenderingOptions,
+): Promise<OutboundRequest['body'] | null> {
   const granted =
     expressions === null
       ? null
@@ -112,42 +103,10 @@ export async function forwardRequest(
   // Awaited only after the audit commit: until then its error must not count as unhandled.
   rendering?.catch(() => {})
   await recording
-
-  try {
-    const body = (await rendering) ?? asItCame(outbound)
-    const request = { method, headers, body, timeoutMs }
-    await exchange(world.egress, route, request, incoming.reply, { accepted, unread })
-  } catch (error) {
-    const fault = outbound.kind === 'streamed' ? outbound.fault() : undefined
-    throw fault ?? refusalOfEgress(error, { hinted: !anonymous })
-  }
-  return undefined
+  return await rendering
 }
 
 function asItCame(outbound: OutboundBody): OutboundRequest['body'] {
   if (outbound.kind === 'none') return null
   return outbound.kind === 'streamed' ? outbound.stream : outbound.bytes
-}
-
-/**
- * Asks the egress gateway whether anything may be sent to `url`, and records a refusal. If the name has no address, the
- * authorization is recorded before the error, because a DNS look-up has left the service. Keyless callers of a proxy are an
- * owner of their own: their number is unbounded, and callers with a key must not queue after them.
- */
-async function vet(
-  { egress }: ForwardingWorld,
-  context: RequestContext,
-  url: URL,
-  sender: Sender,
-  authorizeInvocation: () => void,
-): Promise<Route> {
-  try {
-    return await egress.vet(sender, url, context.destinations)
-  } catch (error) {
-    if (error instanceof EgressRefusal) {
-      const refused = { containers: [], allowed: false, by: [], destination: hostOf(url) } as const
-      context.decisions.push({ permission: 'proxy:invoke', ...refused })
-    } else if (error instanceof EgressFailure) authorizeInvocation()
-    throw refusalOfEgress(error)
-  }
 }

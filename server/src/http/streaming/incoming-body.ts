@@ -31,7 +31,7 @@ export function incomingBody(
   clock: Pick<Clock, 'elapsed'>,
 ): WatchedBody {
   const message = response.req
-  return message.complete ? bodyThatIsThere(message) : bodyToCome(response, quota, clock)
+  return message.complete ? bodyThatIsThere(message) : new BodyToCome(response, quota, clock)
 }
 
 /** Most bodies come in the packet of their headers. */
@@ -50,119 +50,134 @@ function bodyThatIsThere(message: IncomingMessage): WatchedBody {
   }
 }
 
-function bodyToCome(
-  response: ServerResponse,
-  quota: () => RequestQuota,
-  clock: Pick<Clock, 'elapsed'>,
-): WatchedBody {
-  const message = response.req
-  const stated = message.headers['content-length']
-  const length = stated === undefined ? null : Number(stated)
-  const hurry = takeTime(response)
-  const waiting: Uint8Array[] = []
-  let wanted: PromiseWithResolvers<IteratorResult<Uint8Array, undefined>> | null = null
-  let failure: Error | null = null
-  let ended = false
-  let disposed = false
-  let bytes = 0
-  let atRate = false
-  /** Milliseconds that the client was waited for, up to `waitingSince`. */
-  let waitedMs = 0
+/** A body of which some, or all, has not arrived yet. */
+class BodyToCome implements WatchedBody {
+  readonly length: number | null
+  readonly whole = null
+  readonly #response: ServerResponse
+  readonly #message: IncomingMessage
+  readonly #quota: () => RequestQuota
+  readonly #clock: Pick<Clock, 'elapsed'>
+  /** Restores the timeouts of an ordinary request. */
+  readonly #hurry: () => void
+  readonly #arrived: Uint8Array[] = []
+  /** The reader that waits for the next chunk. */
+  #wanted: PromiseWithResolvers<IteratorResult<Uint8Array, undefined>> | null = null
+  #failure: Error | null = null
+  #ended = false
+  #disposed = false
+  #bytes = 0
+  #atRate = false
+  /** Milliseconds that the client was waited for, up to `#waitingSince`. */
+  #waitedMs = 0
   /** Null while it is not waited for. */
-  let waitingSince: number | null = null
+  #waitingSince: number | null = null
 
-  response.on('socket', () => {
-    if (wanted !== null) wait(true)
-  })
-  message.pause()
-  message.on('data', (chunk: Uint8Array) => {
-    if (disposed) return
-    bytes += chunk.length
-    waiting.push(chunk)
+  constructor(response: ServerResponse, quota: () => RequestQuota, clock: Pick<Clock, 'elapsed'>) {
+    const message = response.req
+    const stated = message.headers['content-length']
+    this.length = stated === undefined ? null : Number(stated)
+    this.#response = response
+    this.#message = message
+    this.#quota = quota
+    this.#clock = clock
+    this.#hurry = takeTime(response)
+    response.on('socket', () => {
+      if (this.#wanted !== null) this.#wait(true)
+    })
     message.pause()
-    handOver()
-  })
-  message.on('end', () => {
-    ended = true
-    handOver()
-  })
-  message.on('timeout', () => {
-    if (wanted !== null) fail(new ServiceError('request_timeout'))
-  })
-  message.on('error', fail)
-  message.on('close', () => {
-    if (!ended) fail(new Error('The client broke off in the middle of its body'))
-  })
-
-  return {
-    length,
-    whole: null,
-    reserve: async () => await quota().reserveBody(length ?? BODY_BYTES_MAX),
-    release: () => quota().releaseBody(),
-    allowRate: () => void (atRate = true),
-    chunks: { [Symbol.asyncIterator]: () => ({ next }) },
-    check,
-    fail,
-    dispose,
+    message.on('data', (chunk: Uint8Array) => this.#take(chunk))
+    message.on('end', () => {
+      this.#ended = true
+      this.#handOver()
+    })
+    message.on('timeout', () => {
+      if (this.#wanted !== null) this.fail(new ServiceError('request_timeout'))
+    })
+    message.on('error', (error) => this.fail(error))
+    message.on('close', () => {
+      if (!this.#ended) this.fail(new Error('The client broke off in the middle of its body'))
+    })
   }
 
-  function next(): Promise<IteratorResult<Uint8Array, undefined>> {
-    wanted = Promise.withResolvers()
-    const { promise } = wanted
-    if (!handOver()) {
-      wait(true)
-      message.resume()
+  readonly reserve = async (): Promise<void> =>
+    await this.#quota().reserveBody(this.length ?? BODY_BYTES_MAX)
+
+  readonly release = (): void => this.#quota().releaseBody()
+
+  readonly allowRate = (): void => void (this.#atRate = true)
+
+  readonly chunks = { [Symbol.asyncIterator]: () => ({ next: () => this.#next() }) }
+
+  /** Also called while nothing comes: bytes that are no data, such as those of chunk extensions, keep the connection from being idle. */
+  check(): void {
+    const since = this.#waitingSince
+    const now = since === null ? 0 : this.#clock.elapsed() - since
+    const atRateMs = this.#atRate ? (this.#bytes / BODY_BYTES_PER_S_MIN) * 1000 : 0
+    if (this.#waitedMs + now > REQUEST_TIMEOUT_MS + atRateMs) {
+      this.fail(new ServiceError('request_timeout'))
+    }
+  }
+
+  fail(error: Error): void {
+    this.#failure ??= error
+    this.#handOver()
+  }
+
+  dispose(): void {
+    if (this.#disposed) return
+    this.#disposed = true
+    this.#hurry()
+    const { socket } = this.#message
+    if (socket instanceof Socket) dropWait(socket, 'body')
+    this.#arrived.length = 0
+    this.#message.resume()
+  }
+
+  #take(chunk: Uint8Array): void {
+    if (this.#disposed) return
+    this.#bytes += chunk.length
+    this.#arrived.push(chunk)
+    this.#message.pause()
+    this.#handOver()
+  }
+
+  #next(): Promise<IteratorResult<Uint8Array, undefined>> {
+    this.#wanted = Promise.withResolvers()
+    const { promise } = this.#wanted
+    if (!this.#handOver()) {
+      this.#wait(true)
+      this.#message.resume()
     }
     return promise
   }
 
-  /** Also called while nothing comes: bytes that are no data, such as those of chunk extensions, keep the connection from being idle. */
-  function check(): void {
-    const now = waitingSince === null ? 0 : clock.elapsed() - waitingSince
-    const allowed = REQUEST_TIMEOUT_MS + (atRate ? (bytes / BODY_BYTES_PER_S_MIN) * 1000 : 0)
-    if (waitedMs + now > allowed) fail(new ServiceError('request_timeout'))
+  /** Hands what has arrived to the waiting reader. */
+  #handOver(): boolean {
+    if (this.#wanted === null) return false
+    const { resolve, reject } = this.#wanted
+    const chunk = this.#arrived.shift()
+    if (chunk !== undefined) resolve({ done: false, value: chunk })
+    else if (this.#failure !== null) reject(this.#failure)
+    else if (this.#ended) resolve({ done: true, value: undefined })
+    else return false
+    this.#wanted = null
+    // A client that is not being read cannot be late.
+    this.#wait(false)
+    return true
   }
 
-  function wait(wanted: boolean): void {
-    if (wanted) waitingSince ??= clock.elapsed()
-    else if (waitingSince !== null) {
-      waitedMs += clock.elapsed() - waitingSince
-      waitingSince = null
+  #wait(wanted: boolean): void {
+    if (wanted) this.#waitingSince ??= this.#clock.elapsed()
+    else if (this.#waitingSince !== null) {
+      this.#waitedMs += this.#clock.elapsed() - this.#waitingSince
+      this.#waitingSince = null
     }
     // Until its response has the connection, the earlier responses control the timeout.
-    const { socket } = response
+    const { socket } = this.#response
     // Requests injected by tests have no socket.
     if (!(socket instanceof Socket)) return
     if (wanted) armTimeout(socket, 'body')
     else disarmTimeout(socket, 'body')
-  }
-
-  /** Hands the buffered data to the waiting reader. */
-  function handOver(): boolean {
-    if (wanted === null) return false
-    const { resolve, reject } = wanted
-    const chunk = waiting.shift()
-    if (chunk !== undefined) resolve({ done: false, value: chunk })
-    else if (failure !== null) reject(failure)
-    else if (ended) resolve({ done: true, value: undefined })
-    else return false
-    wanted = null
-    // A client that is not being read cannot be late.
-    wait(false)
-    return true
-  }
-
-  function fail(error: Error): void {
-    failure ??= error
-    handOver()
-  }
-
-  function dispose(): void {
-    if (disposed) return
-    disposed = true
-    hurry()
-    if (message.socket instanceof Socket) dropWait(message.socket, 'body')
-    waiting.length = 0
-    message.resume()
   }
 }
