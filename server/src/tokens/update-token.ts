@@ -63,13 +63,47 @@ async function updateOnce(
   context: RequestContext,
   { id, body, settings }: TokenUpdate,
 ): Promise<Answer | null> {
+  const attempt = await readAndChange(world, context, id, body)
+  const { built, token, search, deduplicates } = attempt
+  const findsAll = search.containers === null
+  // The store knows only all duplicates, so for a caller that finds some of them they are looked up before.
+  if (deduplicates && !findsAll) {
+    const found = await answerWithDuplicate(world, attempt, settings)
+    if (found !== null) return found
+  }
+  const unlessDuplicate = deduplicates && findsAll
+  const change = { kind: 'update-token', token, unlessDuplicate, now: search.now } as const
+  const answer = ok(renderBuiltToken(context, built, settings))
+  keepUntil(context, token.expiresAt)
+  const replayAnswer = token.cvc === null ? answer : agedAnswer(context, built, settings)
+  const conflict = await commit(world, context, [change], answer, replayAnswer)
+  if (conflict === null) return answer
+  if (conflict.kind === 'fingerprint-taken')
+    return await answerWithDuplicate(world, attempt, settings)
+  if (conflict.kind === 'token-changed') return null
+  throw new Error(`Cannot update a token: the store answered ${conflict.kind}`)
+}
+
+/** What one attempt would commit. */
+interface UpdateAttempt {
+  readonly keys: TenantKeys
+  readonly token: StoredToken
+  readonly built: BuiltToken
+  readonly search: DuplicateSearch
+  /** Whether the token must not become a duplicate. Existing duplicates, perhaps created by two transactions, can still be changed. */
+  readonly deduplicates: boolean
+}
+
+async function readAndChange(
+  world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
+  context: RequestContext,
+  id: string,
+  body: Json,
+): Promise<UpdateAttempt> {
   const now = world.clock.now()
   const permission = 'token:update'
-  const { token: before, grant } = await readLive(world, context, id, {
-    permission,
-    now,
-    always: true,
-  })
+  const reading = { permission, now, always: true } as const
+  const { token: before, grant } = await readLive(world, context, id, reading)
   const patch = parsePatch(body)
   const keys = await world.keyring.open(context.tenantId)
   const request = patchedRequest(before, openData(keys, before, now, grant), patch)
@@ -77,73 +111,51 @@ async function updateOnce(
   // Both the old and the new containers: moving a token never shows more of it.
   const containers = [...new Set([...before.containers, ...draft.options.containers])]
   const { transform } = authorize(context, permission, { ...before, containers })
-
   const evaluationContext = evaluationContextFor(world.random, context, 1)
-  const token = changed({ before, draft: { ...draft, ...asking(before, draft, patch) }, patch })
-  const built: BuiltToken = {
-    draft,
-    token,
-    transform,
-    duplicate: undefined,
+  const token = changedToken(context, keys, {
+    before,
+    draft: { ...draft, ...asking(before, draft, patch) },
+    patch,
+    now,
     evaluationContext,
-    shortLivedExpired: false,
+  })
+  const duplicate = undefined
+  return {
+    keys,
+    token,
+    built: { draft, token, transform, duplicate, evaluationContext, shortLivedExpired: false },
+    search: { context, containers: duplicateContainers(context), grants: new Map(), now },
+    deduplicates: token.fingerprint !== before.fingerprint && asksToDeduplicate(draft, context),
   }
-  const findable = duplicateContainers(context)
-  const search: DuplicateSearch = { context, containers: findable, grants: new Map(), now }
-  // Existing duplicates, perhaps created by two transactions, can still be changed.
-  const deduplicates = token.fingerprint !== before.fingerprint && asksToDeduplicate(draft, context)
-  // The store knows only all duplicates, so for a caller that finds some of them they are looked up before.
-  if (deduplicates && findable !== null) {
-    const found = await answerWithDuplicate()
-    if (found !== null) return found
-  }
-  const unlessDuplicate = deduplicates && findable === null
-  const answer = ok(renderBuiltToken(context, built, settings))
-  keepUntil(context, token.expiresAt)
-  const conflict = await commit(
-    world,
-    context,
-    [{ kind: 'update-token', token, unlessDuplicate, now }],
-    answer,
-    token.cvc === null ? answer : aged(built),
-  )
-  if (conflict === null) return answer
-  if (conflict.kind === 'fingerprint-taken') return await answerWithDuplicate()
-  if (conflict.kind === 'token-changed') return null
-  throw new Error(`Cannot update a token: the store answered ${conflict.kind}`)
+}
 
-  function changed(to: { before: FoundToken; draft: Draft; patch: TokenPatch }): StoredToken {
-    return changedToken(context, keys, { ...to, now, evaluationContext })
-  }
+/** Returns the answer to a replay of the request, which may come after the security code has expired. */
+function agedAnswer(context: RequestContext, built: BuiltToken, settings: TokenSettings): Answer {
+  const draft = withoutShortLived(built.draft)
+  return ok(renderBuiltToken(context, { ...built, draft, shortLivedExpired: true }, settings))
+}
 
-  /** The answer to a replay of the request, which may come after the security code has expired. */
-  function aged(it: BuiltToken): Answer {
-    return ok(
-      renderBuiltToken(
-        context,
-        { ...it, draft: withoutShortLived(it.draft), shortLivedExpired: true },
-        settings,
-      ),
-    )
+/** Answers with the duplicate that the changed token would have; null if the caller finds none. */
+async function answerWithDuplicate(
+  world: Pick<World, 'clock' | 'keyring' | 'store'>,
+  { keys, token, built, search }: UpdateAttempt,
+  settings: TokenSettings,
+): Promise<Answer | null> {
+  const { context, now } = search
+  const { type, fingerprint } = token
+  if (fingerprint === null) return null
+  const of = { type, fingerprint }
+  const duplicate = await findDuplicate(world, search, of, new ReadBudget(context))
+  if (duplicate === null) return null
+  const shown = (at: number): Answer => {
+    const { evaluationContext } = built
+    const view = duplicateViewer(search, keys, { now: at, evaluationContext })(duplicate)
+    if (view !== null) keepUntil(context, duplicate.expiresAt)
+    return ok(renderBuiltToken(context, { ...built, token: duplicate, duplicate: view }, settings))
   }
-
-  async function answerWithDuplicate(): Promise<Answer | null> {
-    const { type, fingerprint } = token
-    if (fingerprint === null) return null
-    const of = { type, fingerprint }
-    const duplicate = await findDuplicate(world, search, of, new ReadBudget(context))
-    if (duplicate === null) return null
-    const shown = (at: number): Answer => {
-      const view = duplicateViewer(search, keys, { now: at, evaluationContext })(duplicate)
-      if (view !== null) keepUntil(context, duplicate.expiresAt)
-      return ok(
-        renderBuiltToken(context, { ...built, token: duplicate, duplicate: view }, settings),
-      )
-    }
-    const found = shown(now)
-    await commit(world, context, [], found, duplicate.cvc === null ? found : shown(Infinity))
-    return found
-  }
+  const found = shown(now)
+  await commit(world, context, [], found, duplicate.cvc === null ? found : shown(Infinity))
+  return found
 }
 
 /** A token with a fingerprint keeps one unless the patch removes its expression. */
