@@ -6,6 +6,7 @@ WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
 COPY server/package.json server/
 COPY server/bin server/bin
+COPY reactor-modules/package.json reactor-modules/
 # No install script of anything runs.
 RUN npm ci --ignore-scripts
 COPY . .
@@ -23,6 +24,8 @@ RUN groupadd --system --gid 10001 symbolon \
 WORKDIR /app
 COPY --from=build /build/package.json /build/LICENSE ./
 COPY --from=build /build/node_modules node_modules
+# node_modules has a link to it.
+COPY --from=build /build/reactor-modules/package.json reactor-modules/
 COPY --from=build /build/server/package.json server/
 COPY --from=build /build/server/bin server/bin
 COPY --from=build /build/server/dist server/dist

@@ -81,9 +81,10 @@ if (import.meta.main) {
   const home = path.join(import.meta.dirname, '..')
   build(home)
   copyDocumentation(home)
-  // npm packs these two from the package's own folder only.
-  for (const it of ['LICENSE', 'README.md']) {
-    const original = path.join(home, '..', it)
-    if (existsSync(original)) copyFileSync(original, path.join(home, it))
+  // npm packs these two from a package's own folder only.
+  const root = path.join(home, '..')
+  for (const it of ['server/LICENSE', 'server/README.md', 'reactor-modules/LICENSE']) {
+    const original = path.join(root, path.basename(it))
+    if (existsSync(original)) copyFileSync(original, path.join(root, it))
   }
 }

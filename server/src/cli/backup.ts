@@ -34,13 +34,7 @@ export const backupCommand: RunCommand = async ({ flags, out, err }) => {
   }
   const to = flags['to']
   if (to === undefined) throw new ConfigError('--to is missing: the file to write.')
-  const recipient = AgeRecipient.parse(flags['recipient'] ?? '')
-  if (recipient === null) {
-    throw new ConfigError(
-      `--recipient is '${flags['recipient'] ?? ''}', but must be an age recipient, age1..., ` +
-        'such as `symbolon backup key` prints.',
-    )
-  }
+  const recipients = parseRecipients(flags['recipient'] ?? '')
   const verifies = flags['no-verify'] === undefined
   requireDatabase(config.dataDir)
   assertFolderUsable(config.dataDir)
@@ -57,16 +51,28 @@ export const backupCommand: RunCommand = async ({ flags, out, err }) => {
     const verified = verifies ? await verifyCopy(aside, rootKey, config) : INTACT
     const header = writeBackupHeader({ madeAt, version: version(), rootKey, tenants })
     const refuse = fileError('to', to, 'written')
-    const content = encryptAge(contentOf(header, copy), recipient)
+    const content = encryptAge(contentOf(header, copy), recipients)
     const bytes = await writeWhole(part, content).catch(refuse)
     await publish(part, to).catch(refuse)
-    out(`${to}: ${bytes} bytes, ${tenants} tenants, for ${String(recipient)}`)
-    out(`It takes the secret of that recipient to read it, and root key ${rootKey.id} to use it.`)
+    out(`${to}: ${bytes} bytes, ${tenants} tenants, for ${recipients.join(', ')}`)
+    const whose = recipients.length === 1 ? 'that recipient' : 'one of these recipients'
+    out(`It takes the secret of ${whose} to read it, and root key ${rootKey.id} to use it.`)
     return reportVerification(verified, config.dataDir, err)
   } finally {
     await rm(aside, { recursive: true, force: true })
     await rm(part, { force: true })
   }
+}
+
+/** Throws ConfigError for what is not a recipient, since the backup would lack a key that somebody counts on. */
+function parseRecipients(text: string): AgeRecipient[] {
+  return [...new Set(text.split(',').map((it) => it.trim()))].map((it) => {
+    const recipient = AgeRecipient.parse(it)
+    if (recipient !== null) return recipient
+    throw new ConfigError(
+      `--recipient is '${it}', but must be an age recipient, age1..., such as \`symbolon backup key\` prints.`,
+    )
+  })
 }
 
 interface Verification {
@@ -125,7 +131,7 @@ function reportVerification(
 export const backupKey: RunCommand = async ({ flags, out }) => {
   const to = flags['to']
   if (to === undefined) throw new ConfigError('--to is missing: the file to write the secret to.')
-  const { identity, secret } = AgeIdentity.make()
+  const { identity, secret } = await AgeIdentity.make()
   const text = `# public key: ${String(identity.recipient)}\n${secret}\n`
   const refuse = fileError('to', to, 'written')
   const file = await open(to, 'wx', 0o600).catch(refuse)

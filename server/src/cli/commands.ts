@@ -32,8 +32,8 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'backup',
     about:
-      'Write an encrypted copy of the data, while it serves (--to FILE --recipient age1..., --no-verify)',
-    flags: { to: 'string', recipient: 'string', 'no-verify': 'boolean' },
+      'Write an encrypted copy of the data, while it serves (--to FILE --recipient age1..., which can be repeated; --no-verify)',
+    flags: { to: 'string', recipient: 'list', 'no-verify': 'boolean' },
     load: async () => (await import('./backup.ts')).backupCommand,
   },
   {

@@ -1,8 +1,11 @@
 import fastify from 'fastify'
 import assert from 'node:assert/strict'
+import path from 'node:path'
 import { test } from 'node:test'
 import { RememberingLog } from '../../test/kit/remembering-log.ts'
+import { temporaryFolder } from '../../test/kit/running-vault.ts'
 import { stillEgress } from '../../test/kit/still-egress.ts'
+import { BUNDLED_PACKAGES } from '../adapters/jail/allowed-modules.ts'
 import type { InProcessCaller } from '../base/access.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import { connectInProcess } from '../http/in-process-connections.ts'
@@ -102,4 +105,15 @@ test('openRunner() warns of a level without walls, and of packages that are not 
     ['reactors_without_walls', 'packages_missing'],
   )
   assert.deepEqual(log.lines[1]?.fields['packages'], ['no-such-package'])
+})
+
+test('openRunner() reports the bundled packages that are not installed', async (t) => {
+  const log = new RememberingLog()
+  const anchor = path.join(temporaryFolder(t), 'index.js')
+  const runner = await openRunner({ ...QUIET, log, anchor })
+  await runner.close()
+  const { event, fields } = log.lines.at(-1)!
+  assert.equal(event, 'reactor_modules_missing')
+  assert.deepEqual(fields['packages'], BUNDLED_PACKAGES)
+  assert.match(fields['hint'] as string, /install @symbolon\/reactor-modules/)
 })

@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream'
+import { MODULES_PACKAGE } from '../adapters/jail/allowed-modules.ts'
 import { JailRunner } from '../adapters/jail/jail-runner.ts'
 import { WALLS_TEST_MS_MAX } from '../adapters/jail/self-test.ts'
 import type { InProcessCaller } from '../base/access.ts'
@@ -21,6 +22,8 @@ export interface RunnerSettings {
   readonly authorities: readonly string[]
   /** Opens a connection to the service itself, for a tenant's code; null before it serves. */
   readonly connect: (inProcessCaller: InProcessCaller) => Duplex | null
+  /** File beside which packages are looked for, if not beside the service. */
+  readonly anchor?: string
   /** Maximum duration of the sandbox self-test, in milliseconds; `WALLS_TEST_MS_MAX` unless given. */
   readonly wallsTestMsMax?: number
 }
@@ -28,12 +31,13 @@ export interface RunnerSettings {
 /** Opens the jail. If the sandbox does not hold, logs why there is none. */
 export async function openRunner(settings: RunnerSettings): Promise<JailRunner> {
   const { level, packages, logs, egress, log, authorities, connect } = settings
-  const { wallsTestMsMax = WALLS_TEST_MS_MAX } = settings
+  const { wallsTestMsMax = WALLS_TEST_MS_MAX, anchor } = settings
   const runner = await JailRunner.open({
     level,
     packages,
     authorities,
     wallsTestMsMax,
+    ...(anchor !== undefined && { anchor }),
     output: logs ? (run, text) => logOutput(log, run, text) : null,
     waysOut: {
       toHost: ({ tenantId, destinations }, host, port, signal) =>
@@ -53,11 +57,15 @@ export async function openRunner(settings: RunnerSettings): Promise<JailRunner> 
   if (runner.missing.length > 0) {
     log.warn('packages_missing', { packages: runner.missing, hint: BESIDE })
   }
+  if (runner.notInstalled.length > 0) {
+    log.info('reactor_modules_missing', { packages: runner.notInstalled, hint: MODULES })
+  }
   return runner
 }
 
 const NO_WALLS =
   'the level portable has no sandbox of the kernel, and malicious code can escape it: run only code that you trust'
+const MODULES = `reactors cannot require them: to let them, install ${MODULES_PACKAGE} beside the service`
 const BESIDE = 'install them beside the service: reactors that require them fail'
 
 /** Logs each line separately, quoted, whatever it contains. */

@@ -72,7 +72,7 @@ function fileIn(flags: CommandInput['flags'], name: string): string {
 }
 
 async function readIdentity(path: string): Promise<AgeIdentity> {
-  const identity = AgeIdentity.parseFile(
+  const identity = await AgeIdentity.parseFile(
     await readFile(path, 'utf8').catch(fileError('identity', path, 'read')),
   )
   if (identity !== null) return identity

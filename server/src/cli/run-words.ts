@@ -64,7 +64,10 @@ function nameAndRest([first, second, ...rest]: readonly string[]): [string | und
 function parseWords(command: Command, args: string[]): Pick<CommandInput, 'flags' | 'words'> {
   const settings = Object.values(SETTINGS).map((it) => [flagOf(it.variable), 'string'] as const)
   const options = Object.fromEntries(
-    [...settings, ...Object.entries(command.flags)].map(([flag, type]) => [flag, { type }]),
+    [...settings, ...Object.entries(command.flags)].map(([flag, type]) => [
+      flag,
+      type === 'list' ? { type: 'string' as const, multiple: true } : { type },
+    ]),
   )
   const { values, positionals } = parse(args, options, command.takesWords === true)
   const flags = Object.fromEntries(

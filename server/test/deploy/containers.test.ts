@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { MODULES_PACKAGE } from '../../src/adapters/jail/allowed-modules.ts'
 import { connectionSettings } from '../../src/adapters/storage/postgres/connection-settings.ts'
 import { SETTINGS } from '../../src/config.ts'
 
@@ -57,12 +58,14 @@ test('secrets are not in the context of the build, nor in the files', () => {
   assert.match(COMPOSE, /\$\{POSTGRES_PASSWORD:\?/)
 })
 
-test('of the optional packages none gets into the image', () => {
+test('of the optional packages only those for reactors get into the image, whose folder node_modules links to', () => {
   const removed = /rm -rf (.+)/.exec(DOCKERFILE)![1]!.split(' ')
-  for (const it of Object.keys({
-    ...WORKSPACE.optionalDependencies,
-    ...SERVER.optionalDependencies,
-  })) {
+  const optional = { ...WORKSPACE.optionalDependencies, ...SERVER.optionalDependencies }
+  const target = 'reactor-modules/package.json'
+  assert.ok(MODULES_PACKAGE in optional)
+  assert.match(DOCKERFILE, new RegExp(`^COPY ${target} reactor-modules/$`, 'm'))
+  assert.match(DOCKERFILE, new RegExp(`^COPY --from=build /build/${target} reactor-modules/$`, 'm'))
+  for (const it of Object.keys(optional).filter((it) => it !== MODULES_PACKAGE)) {
     const folders = [`node_modules/${it}`, `node_modules/${it.split('/')[0]}`]
     assert.ok(
       folders.some((folder) => removed.includes(folder)),

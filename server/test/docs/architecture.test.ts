@@ -5,9 +5,10 @@ import { documents, readDocument } from '../tidy/docs.ts'
 import { assertNone, PROJECT } from '../tidy/source.ts'
 
 test('every file and folder of the source that a document names is there', () => {
-  const files = globSync('server/{bin,bench,build,src,test}/**/*.{cjs,json,sql,ts}', {
-    cwd: PROJECT,
-  })
+  const files = globSync(
+    ['server/{bin,bench,build,src,test}/**/*.{cjs,json,sql,ts}', 'reactor-modules/*.json'],
+    { cwd: PROJECT },
+  )
   const exists = (name: string): boolean =>
     name.endsWith('/')
       ? files.some((it) => `/${it}`.includes(`/${name}`))

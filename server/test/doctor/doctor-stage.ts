@@ -58,6 +58,8 @@ export interface Examined {
   readonly variables: SettingVariables
   readonly machine?: Partial<HostMachine>
   readonly bubblewrap?: string
+  /** File beside which packages of reactors are looked for. */
+  readonly anchor?: string
   /** Also tests the sandbox, which takes longer than everything else. */
   readonly sandbox?: true
   /** Also reads every page of the database, in a process of its own. */
@@ -66,7 +68,7 @@ export interface Examined {
 
 /** Returns the results of all checks, by name. */
 export async function examine(input: Examined): Promise<Map<string, CheckResult>> {
-  const { variables, machine, bubblewrap, sandbox, integrity } = input
+  const { variables, machine, bubblewrap, anchor, sandbox, integrity } = input
   const results = await diagnose(
     {
       config: readConfig({}, variables),
@@ -76,6 +78,7 @@ export async function examine(input: Examined): Promise<Map<string, CheckResult>
       sandboxOptions: {
         wallsTestMsMax: PATIENCE_MS,
         ...(bubblewrap !== undefined && { bubblewrap }),
+        ...(anchor !== undefined && { anchor }),
       },
     },
     CHECKS.filter((it) => sandbox === true || it.group !== 'reactors')

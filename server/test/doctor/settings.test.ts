@@ -1,7 +1,7 @@
 /** Settings and machines with problems: doctor reports each, and its remedy works. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { DiskFigures } from '../../src/adapters/system/host-machine.ts'
@@ -9,6 +9,7 @@ import type { CheckResult } from '../../src/cli/doctor/run-checks.ts'
 import { NIL_ID } from '../../src/base/id.ts'
 import { readAuthorities } from '../../src/cli/read-authorities.ts'
 import { bareEnvironment } from '../kit/environment.ts'
+import { installModules } from '../kit/installed-modules.ts'
 import { startVault, temporaryFolder } from '../kit/running-vault.ts'
 import { AUTHORITY_FILE, onRequest, testDestination } from '../kit/test-destination.ts'
 import {
@@ -203,6 +204,22 @@ describe('symbolon doctor on settings', () => {
       'reactor-sandbox',
       'reactor-packages',
     )
+  })
+
+  test('reactor-modules: warns about part of the bundled packages, and reports that there are none', async (t) => {
+    const bare = join(temporaryFolder(t), 'index.js')
+    const without = await examine({ variables, anchor: bare, sandbox: true })
+    assertOk(without, 'reactor-modules')
+    assert.match(without.get('reactor-modules')!.message, /@symbolon\/reactor-modules is not/)
+    installModules(dirname(bare), ['uuid', 'lodash'])
+    assertFound(
+      await examine({ variables, anchor: bare, sandbox: true }),
+      'reactor-modules',
+      'warning',
+      /Install the version of @symbolon\/reactor-modules/,
+    )
+    const { message } = (await examine({ variables, sandbox: true })).get('reactor-modules')!
+    assert.equal(message, 'All bundled packages are installed.')
   })
 
   test('certificates: finds a file without one, and one that has expired', async () => {

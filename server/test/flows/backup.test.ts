@@ -152,6 +152,53 @@ describe('symbolon backup', () => {
     assert.equal(statSync(secret).mode & 0o777, 0o600)
   })
 
+  test('can be restored with the secret of each recipient, and with no other', async (t) => {
+    const { folder, file, data, secret, run } = await backedUp(t)
+    const keys = ['escrow', 'auditor', 'stranger'].map((it) => join(folder, it))
+    const recipients: string[] = []
+    for (const it of keys) {
+      recipients.push((await runSymbolon(['backup', 'key', '--to', it])).out.trim())
+    }
+    const [escrow, auditor] = recipients
+    const to = join(folder, 'shared.age')
+    const list = ['--recipient', file.recipient, '--recipient', `${escrow}, ${auditor},${escrow}`]
+    const made = await runSymbolon(['backup', '--data-dir', data, '--to', to, ...list])
+    assert.equal(made.status, 0, made.err)
+    assert.ok(made.out.includes(`for ${file.recipient}, ${escrow}, ${auditor}\n`), made.out)
+    assert.match(made.out, /the secret of one of these recipients/)
+    let restores = 0
+    const restored = (identity: string) =>
+      run(
+        '--from',
+        to,
+        '--data-dir',
+        join(folder, `restored-${restores++}`),
+        '--identity',
+        identity,
+      )
+    for (const it of [secret, keys[0]!, keys[1]!]) {
+      const { status, err } = await restored(it)
+      assert.equal(status, 0, err)
+    }
+    const { status, err } = await restored(keys[2]!)
+    assert.deepEqual(
+      [status, err],
+      [1, `symbolon restore: Cannot decrypt: the file is not for ${recipients[2]}\n`],
+    )
+  })
+
+  test('is not made if one of several recipients is none', async (t) => {
+    const { folder, file, data } = await backedUp(t)
+    const to = join(folder, 'none.age')
+    for (const wrong of ['age1q', '']) {
+      const flags = ['--data-dir', data, '--to', to, '--recipient', `${file.recipient},${wrong}`]
+      const { status, err } = await runSymbolon(['backup', ...flags])
+      assert.equal(status, 1)
+      assert.ok(err.includes(`--recipient is '${wrong}', but must be an age recipient`), err)
+    }
+    assert.ok(!existsSync(to))
+  })
+
   test('is refused of a database that is damaged, of which nothing could be restored', async (t) => {
     const { folder, file, data } = await backedUp(t)
     const database = join(data, 'symbolon.db')

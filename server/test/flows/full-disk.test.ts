@@ -219,7 +219,7 @@ async function makeSource(folder: string): Promise<Source> {
   const served = await startVault(vault)
   const apiKey = /api_key\s+(\S+)/.exec(served.greeting)![1]!
   await served.stop()
-  const { identity, secret } = AgeIdentity.make()
+  const { identity, secret } = await AgeIdentity.make()
   const [identityFile, backup] = [join(folder, 'identity'), join(folder, 'backup')]
   writeFileSync(identityFile, `${secret}\n`)
   const recipient = String(identity.recipient)

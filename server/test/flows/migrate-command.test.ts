@@ -57,7 +57,7 @@ describe('a data folder that was moved', () => {
   test('is backed up no more, for what goes on is elsewhere', async (t) => {
     const { folder, move } = await stage(t)
     await move()
-    const { identity } = AgeIdentity.make()
+    const { identity } = await AgeIdentity.make()
     const to = join(folder, 'late.age')
     const flags = ['--data-dir', folder, '--to', to, '--recipient', String(identity.recipient)]
     assertRefused(await runSymbolon(['backup', ...flags]), /its data was moved to a PostgreSQL/)

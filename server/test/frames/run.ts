@@ -40,6 +40,7 @@ async function runSequence(roll: Dice): Promise<string> {
     setUp: {
       builtIns: [],
       packages: {},
+      notInstalled: {},
       hidden: [],
       checks: true,
       withoutSockets: false,

@@ -11,8 +11,9 @@ import {
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { PACKAGES } from '../../src/adapters/jail/allowed-modules.ts'
-import { installedPackages } from '../../src/adapters/jail/packages.ts'
+import { MODULES_PACKAGE } from '../../src/adapters/jail/allowed-modules.ts'
+import { folderOfPackage } from '../../src/adapters/jail/packages.ts'
+import { findReactorPackages } from '../../src/adapters/jail/reactor-packages.ts'
 import { canBeReadByAll } from '../../src/adapters/jail/readable.ts'
 
 /** A Node binary, and a probe with all its imports. */
@@ -40,7 +41,7 @@ export function readableInstallation(
   probe = PROBE,
 ): Installation {
   const here = { node: process.execPath, probe }
-  const { folders } = installedPackages(['koffi', ...PACKAGES], probe)
+  const folders = packageFolders(probe)
   const parts = [path.join(SERVER, 'src'), ...folders]
   if (process.getuid?.() !== 0 || canBeReadByAll([...Object.values(here), ...parts])) return here
   const copied = [...parts, path.dirname(probe), path.join(SERVER, 'package.json')]
@@ -57,7 +58,7 @@ export function readableInstallation(
 
 /** Returns an installation below a folder that only this user can enter, such as one in /root; removed after `test`. */
 export function closedInstallation(test: { after: (fn: () => void) => void }): Installation {
-  const { folders } = installedPackages(['koffi', ...PACKAGES], PROBE)
+  const folders = packageFolders(PROBE)
   const parts = [path.join(SERVER, 'src'), ...folders, path.dirname(PROBE)]
   const copy = mkdtempSync(path.join(tmpdir(), 'symbolon-test-'))
   test.after(() => rmSync(copy, { recursive: true, force: true }))
@@ -67,9 +68,17 @@ export function closedInstallation(test: { after: (fn: () => void) => void }): I
 function copyTo(copy: string, parts: readonly string[], probe: string): Installation {
   const pathInCopy = (file: string): string => path.join(copy, path.relative(CHECKOUT, file))
   for (const it of parts) cpSync(it, pathInCopy(it), { recursive: true })
+  // In a checkout it is a link to a folder beside the server's, which finds the same packages from there.
+  const modules = path.join(copy, 'node_modules', MODULES_PACKAGE)
+  cpSync(folderOfPackage(MODULES_PACKAGE, probe)!, modules, { recursive: true })
   const node = path.join(copy, 'node')
   copyFileSync(process.execPath, node)
   return { node, probe: pathInCopy(probe) }
+}
+
+/** Returns the folders of what reactors may require, and of what the launcher requires. */
+function packageFolders(probe: string): readonly string[] {
+  return findReactorPackages(['koffi'], probe).installed.folders
 }
 
 /** Returns a temporary folder that every user can enter, whatever TMPDIR is. */

@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
+import { BUNDLED_PACKAGES } from '../../src/adapters/jail/allowed-modules.ts'
 import { lacksNpm } from '../kit/programs.ts'
 import { PROJECT } from '../tidy/source.ts'
 
@@ -27,12 +28,17 @@ interface Sbom {
   readonly subject: string
   /** The package URLs it lists, the subject's included. */
   readonly listed: readonly string[]
+  /** The package URLs that each of them depends on directly. */
+  readonly dependencies: ReadonlyMap<string, readonly string[]>
   /** Those it marks as used in development only; CycloneDX has a property for that, SPDX has none. */
   readonly development: readonly string[]
+  /** Those it marks as optional, likewise. */
+  readonly optional: readonly string[]
 }
 
 const WORKSPACE = readJson('package.json') as Manifest
 const SERVER = readJson('server/package.json') as Manifest
+const MODULES = readJson('reactor-modules/package.json') as Manifest
 const LOCK = readJson('package-lock.json') as { packages: Record<string, LockedPackage> }
 
 const PRODUCTION = lockedUrls((it) => !it.dev && !it.devOptional && !it.optional)
@@ -67,8 +73,54 @@ for (const [format, parse] of Object.entries(FORMATS)) {
   }
 }
 
-test('the workspace has the version of the server, since an SBOM names both', () => {
-  assert.equal(WORKSPACE.version, SERVER.version)
+describe('of the packages that only reactors require, an SBOM', { skip }, () => {
+  const onlyForReactors = lockedUrls((it) => it.optional === true).filter((it) =>
+    BUNDLED_PACKAGES.some((name) => it.startsWith(`pkg:npm/${name}@`)),
+  )
+  const [server, modules] = [packageUrl(SERVER), packageUrl(MODULES)]
+
+  for (const [format, parse] of Object.entries(FORMATS)) {
+    test(`in ${format} attributes none to the server, and each to their own package`, () => {
+      const { dependencies } = parse(npm('sbom', '--sbom-format', format, '--omit=dev'))
+      const ofServer = reachedFrom(server, dependencies, modules)
+      const ofModules = reachedFrom(modules, dependencies)
+      assert.ok(ofServer.size > 80 && dependencies.get(server)!.includes(modules))
+      for (const name of ['node-forge', 'crypto-js']) {
+        assert.ok(
+          onlyForReactors.some((it) => it.startsWith(`pkg:npm/${name}@`)),
+          name,
+        )
+      }
+      for (const it of onlyForReactors) {
+        assert.ok(ofModules.has(it), `${it} is missing`)
+        assert.ok(!ofServer.has(it), `${it} is attributed to the server`)
+      }
+    })
+  }
+
+  // With --omit=optional it would also miss what the server needs and shares with them, such as axios: npm/cli#7909 again.
+  test('in cyclonedx marks each as optional, and nothing that the server cannot do without', () => {
+    const { optional } = FORMATS.cyclonedx(npm('sbom', '--sbom-format', 'cyclonedx'))
+    for (const it of [modules, ...onlyForReactors]) assert.ok(optional.includes(it), it)
+    for (const it of PRODUCTION) assert.ok(!optional.includes(it), it)
+  })
+})
+
+/** Returns what `start` depends on, directly or not, other than by way of `avoided`. */
+function reachedFrom(
+  start: string,
+  dependencies: Sbom['dependencies'],
+  avoided?: string,
+): Set<string> {
+  const reached = new Set([start])
+  for (const it of reached) {
+    for (const next of it === avoided ? [] : (dependencies.get(it) ?? [])) reached.add(next)
+  }
+  return reached
+}
+
+test('the workspace and the packages for reactors have the version of the server, since an SBOM names all', () => {
+  assert.deepEqual([WORKSPACE.version, MODULES.version], [SERVER.version, SERVER.version])
 })
 
 /** Runs npm at the root, offline, with a home that cannot be written, and parses its output. */
@@ -86,19 +138,29 @@ function npm(...args: string[]): unknown {
 /** Source: CycloneDX 1.5; the property is from its npm taxonomy. */
 function parseCycloneDx(document: unknown): Sbom {
   interface Component {
+    readonly 'bom-ref': string
     readonly purl: string
+    readonly scope?: string
     readonly properties: readonly { readonly name: string; readonly value: string }[]
   }
-  const { metadata, components } = document as {
+  const { metadata, components, dependencies } = document as {
     metadata: { component: Component }
     components: Component[]
+    dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[]
   }
+  const all = [metadata.component, ...components]
+  const urls = new Map(all.map((it) => [it['bom-ref'], it.purl]))
+  const urlOf = (reference: string): string => urls.get(reference)!
   const isDevelopment = ({ properties }: Component): boolean =>
     properties.some((it) => it.name === 'cdx:npm:package:development' && it.value === 'true')
   return {
     subject: metadata.component.purl,
-    listed: [metadata.component, ...components].map((it) => it.purl),
+    listed: all.map((it) => it.purl),
+    dependencies: new Map(
+      dependencies.map(({ ref, dependsOn }) => [urlOf(ref), dependsOn.map(urlOf)]),
+    ),
     development: components.filter(isDevelopment).map((it) => it.purl),
+    optional: components.filter((it) => it.scope === 'optional').map((it) => it.purl),
   }
 }
 
@@ -108,17 +170,34 @@ function parseSpdx(document: unknown): Sbom {
     readonly SPDXID: string
     readonly externalRefs: readonly { referenceType: string; referenceLocator: string }[]
   }
-  const { documentDescribes, packages } = document as {
+  interface Relationship {
+    readonly spdxElementId: string
+    readonly relatedSpdxElement: string
+    readonly relationshipType: string
+  }
+  const { documentDescribes, packages, relationships } = document as {
     documentDescribes: string[]
     packages: Package[]
+    relationships: Relationship[]
   }
   const urlOf = ({ externalRefs }: Package): string =>
     externalRefs.find((it) => it.referenceType === 'purl')!.referenceLocator
   assert.equal(documentDescribes.length, 1)
+  const urls = new Map(packages.map((it) => [it.SPDXID, urlOf(it)]))
+  const dependencies = new Map<string, string[]>()
+  for (const { spdxElementId: from, relatedSpdxElement: to, relationshipType } of relationships) {
+    // The other direction is used for every kind of dependency.
+    const [user, used] = relationshipType.endsWith('_OF') ? [to, from] : [from, to]
+    if (!urls.has(user) || !urls.has(used)) continue
+    const known = dependencies.get(urls.get(user)!) ?? []
+    dependencies.set(urls.get(user)!, [...known, urls.get(used)!])
+  }
   return {
     subject: urlOf(packages.find((it) => it.SPDXID === documentDescribes[0])!),
     listed: packages.map(urlOf),
+    dependencies,
     development: [],
+    optional: [],
   }
 }
 

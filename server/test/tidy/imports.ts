@@ -88,6 +88,7 @@ const MODULE_HOMES: Readonly<Record<string, readonly string[]>> = {
   'node:timers/promises': ['adapters'],
   'node:tls': ['adapters', 'http'],
   'node:worker_threads': ['adapters', 'cli'],
+  'age-encryption': ['adapters/age'],
   'decimal.js': ['expressions'],
   fastify: ['http'],
   'json-p3': ['expressions'],

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
+import { generateHybridIdentity, identityToRecipient } from 'age-encryption'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import * as fc from '../../../test/kit/fast-check.ts'
+import { MiB } from '../../base/limits.ts'
 import { decryptAge, encryptAge } from './age-file.ts'
 import { AgeIdentity, AgeRecipient } from './age-keys.ts'
-import { decodeBech32, encodeBech32 } from './bech32.ts'
 
 const VECTORS = new URL('../../../test/vectors/age/', import.meta.url)
 
 test('what age itself encrypted is read, and its keys are', async () => {
-  const identity = AgeIdentity.parseFile(readFileSync(new URL('key.txt', VECTORS), 'utf8'))
+  const identity = await AgeIdentity.parseFile(readFileSync(new URL('key.txt', VECTORS), 'utf8'))
   const recipient = /^# public key: (\S+)$/m.exec(
     readFileSync(new URL('key.txt', VECTORS), 'utf8'),
   )![1]!
@@ -24,8 +25,8 @@ test('what age itself encrypted is read, and its keys are', async () => {
   }
 })
 
-describe('decryptAge()', () => {
-  const { identity } = AgeIdentity.make()
+describe('decryptAge()', async () => {
+  const { identity } = await AgeIdentity.make()
   const chunk = 64 * 1024
 
   for (const length of [0, 1, chunk - 1, chunk, chunk + 1, 3 * chunk]) {
@@ -49,7 +50,7 @@ describe('decryptAge()', () => {
 
   test('throws for an identity that is not a recipient, and names its recipient', async () => {
     const file = await written([Buffer.from('secret')], identity.recipient)
-    const other = AgeIdentity.make().identity
+    const { identity: other } = await AgeIdentity.make()
     await assert.rejects(read([file], other), new RegExp(`not for ${String(other.recipient)}`))
   })
 
@@ -79,6 +80,79 @@ describe('decryptAge()', () => {
     await assert.rejects(read([file, Buffer.alloc(1)], identity))
   })
 
+  test('opens a file for several recipients with the identity of any, and of nobody else', async () => {
+    const [second, other] = [
+      (await AgeIdentity.make()).identity,
+      (await AgeIdentity.make()).identity,
+    ]
+    const plaintext = Buffer.alloc(chunk + 5, 'symbolon')
+    const file = await written([plaintext], identity.recipient, second.recipient)
+    for (const it of [identity, second]) assert.ok((await read([file], it)).equals(plaintext))
+    await assert.rejects(read([file], other), new RegExp(`not for ${String(other.recipient)}`))
+  })
+
+  test('throws when one of several recipients was taken out of the header', async () => {
+    const second = (await AgeIdentity.make()).identity
+    const file = await written([Buffer.from('secret')], identity.recipient, second.recipient)
+    const lines = file.toString('latin1').split('\n')
+    assert.equal(lines.filter((it) => it.startsWith('-> X25519 ')).length, 2)
+    const without = Buffer.from(lines.toSpliced(3, 2).join('\n'), 'latin1')
+    await assert.rejects(read([without], identity), /the header of the file was altered/)
+  })
+
+  test('takes no more of a file than a header may have, to find that there is none', async () => {
+    const files: Uint8Array[] = [
+      Buffer.alloc(MiB),
+      Buffer.from(`age-encryption.org/v1\n-> X25519 a\n`),
+    ]
+    for (const start of files) {
+      let taken = 0
+      const endless = (function* () {
+        yield start
+        for (; taken < 100; taken++) yield Buffer.alloc(MiB, 'a')
+      })()
+      await assert.rejects(read(endless, identity), /this is not an age file/)
+      assert.ok(taken < 30, `it took ${taken} MiB`)
+    }
+  })
+
+  test('is no more than a few chunks ahead of whoever takes them, and stops when they do', async () => {
+    let made = 0
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+    const source = (function* () {
+      try {
+        for (; made < 1_000; made++) yield Buffer.alloc(chunk)
+      } finally {
+        end()
+      }
+    })()
+    let taken = 0
+    for await (const _ of decryptAge(encryptAge(source, [identity.recipient]), identity)) {
+      taken++
+      assert.ok(made - taken < 20, `${made} chunks were made, and ${taken} taken`)
+      if (taken === 100) break
+    }
+    // Streams end one another, each a little later.
+    await ended
+  })
+
+  test('throws what the file throws, as it is, and so does encryptAge()', async () => {
+    const failure = Object.assign(new Error('a disk'), { code: 'EIO' })
+    const file = await written([Buffer.alloc(3 * chunk)], identity.recipient)
+    for (const read of [0, 100, 2 * chunk]) {
+      const failing = (function* () {
+        yield file.subarray(0, read)
+        throw failure
+      })()
+      await assert.rejects(whole(decryptAge(failing, identity)), (it) => it === failure)
+    }
+    const failing = (function* () {
+      yield Buffer.alloc(chunk)
+      throw failure
+    })()
+    await assert.rejects(whole(encryptAge(failing, [identity.recipient])), (it) => it === failure)
+  })
+
   test('throws when two chunks changed places', async () => {
     const file = await written([Buffer.alloc(2 * chunk + 5, 1)], identity.recipient)
     const header = file.length - (2 * chunk + 5 + 3 * 16)
@@ -90,30 +164,33 @@ describe('decryptAge()', () => {
   })
 })
 
-test('decodeBech32() takes what encodeBech32() gave, and nothing that differs in a character', () => {
-  fc.assert(
-    fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }), fc.nat(57), (bytes, at) => {
-      const text = encodeBech32('age', bytes)
-      assert.deepEqual([...decodeBech32('age', text)!], [...bytes])
-      assert.deepEqual([...decodeBech32('age', text.toUpperCase())!], [...bytes])
-      const where = 4 + at
-      const other = text[where] === 'q' ? 'p' : 'q'
-      assert.equal(decodeBech32('age', text.slice(0, where) + other + text.slice(where + 1)), null)
-      assert.equal(decodeBech32('other', text), null)
-    }),
-  )
-})
-
-test('AgeIdentity.parseFile() takes one identity, with comments, and nothing else', () => {
-  const { identity, secret } = AgeIdentity.make()
-  const parsed = AgeIdentity.parseFile(`# a comment\n\n${secret}\n`)
+test('AgeIdentity.parseFile() takes one identity, with comments, and nothing else', async () => {
+  const { identity, secret } = await AgeIdentity.make()
+  const parsed = await AgeIdentity.parseFile(`# a comment\n\n${secret}\n`)
   assert.equal(String(parsed?.recipient), String(identity.recipient))
   for (const text of ['', '# nothing', `${secret}\n${secret}`, secret.slice(0, -1), 'age1qqqq']) {
-    assert.equal(AgeIdentity.parseFile(text), null, text)
+    assert.equal(await AgeIdentity.parseFile(text), null, text)
   }
 })
 
-async function written(plaintext: Iterable<Uint8Array>, to: AgeRecipient): Promise<Buffer> {
+test('AgeRecipient.parse() takes a recipient of X25519, and nothing that differs in a character', async () => {
+  const text = String((await AgeIdentity.make()).identity.recipient)
+  assert.equal(String(AgeRecipient.parse(text)), text)
+  for (let at = 0; at < text.length; at++) {
+    const other = text[at] === 'q' ? 'p' : 'q'
+    assert.equal(AgeRecipient.parse(text.slice(0, at) + other + text.slice(at + 1)), null)
+  }
+  const postQuantum = await identityToRecipient(await generateHybridIdentity())
+  for (const it of ['', `${text} `, text.toUpperCase(), postQuantum]) {
+    assert.equal(AgeRecipient.parse(it), null, it)
+  }
+})
+
+test('encryptAge() throws without a recipient, since nobody could read the file', async () => {
+  await assert.rejects(written([Buffer.from('secret')]), /no recipient/)
+})
+
+async function written(plaintext: Iterable<Uint8Array>, ...to: AgeRecipient[]): Promise<Buffer> {
   return await whole(encryptAge(plaintext, to))
 }
 

@@ -35,9 +35,14 @@ export const BUILT_INS = [
   'zlib',
 ] as const
 
+/** The client behind `bt`, which the service depends on itself. */
+export const CLIENT_PACKAGE = '@basis-theory/basis-theory-js'
+
+/** The package whose dependencies are the bundled packages; operators may leave it out. Decision 0097. */
+export const MODULES_PACKAGE = '@symbolon/reactor-modules'
+
 /** Bundled packages, each because existing reactor code requires it. */
-export const PACKAGES = [
-  '@basis-theory/basis-theory-js',
+export const BUNDLED_PACKAGES = [
   'axios',
   'crypto-js',
   'json-stable-stringify',

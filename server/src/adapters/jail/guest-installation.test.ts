@@ -1,16 +1,9 @@
 import assert from 'node:assert/strict'
-import {
-  chmodSync,
-  chownSync,
-  mkdirSync,
-  readdirSync,
-  realpathSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, readdirSync, realpathSync, symlinkSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { test } from 'node:test'
+import { put } from '../../../test/kit/installed-modules.ts'
 import { readableFolder } from '../../../test/kit/readable-installation.ts'
 import { temporaryFolder } from '../../../test/kit/running-vault.ts'
 import { prepareGuestInstallation } from './guest-installation.ts'
@@ -22,8 +15,12 @@ test('prepareGuestInstallation() copies packages that only root can read, and fi
   chmodSync(closed, 0o700)
   // As pnpm installs: a package and its dependency are links into a store.
   const store = path.join(closed, 'node_modules/.store')
-  put(path.join(store, 'a@1/node_modules/a'), { dependencies: { b: '1' } }, `require('b') + 1`)
-  put(path.join(store, 'b@1/node_modules/b'), {}, '41')
+  put(
+    path.join(store, 'a@1/node_modules/a'),
+    { dependencies: { b: '1' } },
+    `module.exports = require('b') + 1`,
+  )
+  put(path.join(store, 'b@1/node_modules/b'), {}, 'module.exports = 41')
   symlinkSync(path.join(store, 'b@1/node_modules/b'), path.join(store, 'a@1/node_modules/b'))
   symlinkSync(path.join(store, 'a@1/node_modules/a'), path.join(closed, 'node_modules/a'))
   const packages = installedPackages(['a'], path.join(closed, 'index.js'))
@@ -43,7 +40,7 @@ test('prepareGuestInstallation() copies packages that only root can read, and fi
 
 test('prepareGuestInstallation() makes no copy where others could replace it, and goes on where it cannot be written', (t) => {
   const closed = realpathSync(temporaryFolder(t))
-  put(path.join(closed, 'node_modules/a'), {}, '42')
+  put(path.join(closed, 'node_modules/a'), {}, 'module.exports = 42')
   chmodSync(closed, 0o700)
   const packages = installedPackages(['a'], path.join(closed, 'index.js'))
   const [ofOthers, ofGroup, ofAll, inner] = ['others', 'group', 'all', 'all/inner'].map((name) => {
@@ -70,9 +67,3 @@ test('prepareGuestInstallation() makes no copy where others could replace it, an
     [],
   )
 })
-
-function put(folder: string, manifest: object, value: string): void {
-  mkdirSync(folder, { recursive: true })
-  writeFileSync(path.join(folder, 'package.json'), JSON.stringify(manifest))
-  writeFileSync(path.join(folder, 'index.js'), `module.exports = ${value}`)
-}

@@ -178,6 +178,7 @@ test('runtimeFiles() finds the program, what loads it and what it is linked to',
 const SET_UP = {
   builtIns: [],
   packages: {},
+  notInstalled: {},
   hidden: [],
   checks: true,
   withoutSockets: false,

@@ -63,7 +63,7 @@ import {
   type SandboxRun,
 } from '../../ports/reactor-runner.ts'
 import type { WaysOut } from './broker.ts'
-import { BUILT_INS, PACKAGES } from './allowed-modules.ts'
+import { BUILT_INS, MODULES_PACKAGE } from './allowed-modules.ts'
 import { prepareGuestInstallation, type GuestInstallation } from './guest-installation.ts'
 import { pathHider } from './guest/hidden-paths.ts'
 import { findBubblewrap, hardened } from './hardened.ts'
@@ -73,8 +73,8 @@ import { FinishingProcesses } from './finishing-processes.ts'
 import { GuestProcess, type GuestSettings, type ReactorOutput } from './guest-process.ts'
 import { NO_WAY } from './no-way.ts'
 import { ResultReader } from './result-reader.ts'
-import { installedPackages } from './packages.ts'
 import { portable } from './portable.ts'
+import { findReactorPackages } from './reactor-packages.ts'
 import { testWalls, type TestedWalls } from './self-test.ts'
 import { RunQueue } from './run-queue.ts'
 import type { GuestFileAccess, Walls } from './walls.ts'
@@ -103,6 +103,8 @@ export interface JailSettings {
   readonly overMsMax?: number
   /** Path of bubblewrap, for `hardened`; by default, where distributions install it. */
   readonly bubblewrap?: string
+  /** File beside which packages are looked for; this one by default. */
+  readonly anchor?: string
   /** Timeout of the walls' self-test in milliseconds; `WALLS_TEST_MS_MAX` by default. */
   readonly wallsTestMsMax?: number
 }
@@ -121,6 +123,8 @@ export class JailRunner implements ReactorRunner {
   readonly flaw: string | null
   /** Requested packages that are not installed. */
   readonly missing: readonly string[]
+  /** Bundled packages that are not installed. */
+  readonly notInstalled: readonly string[]
   readonly guestUser: GuestUser | null
   readonly #installation: GuestInstallation
   readonly #settings: GuestSettings
@@ -147,13 +151,14 @@ export class JailRunner implements ReactorRunner {
    */
   static async open(settings: JailSettings): Promise<JailRunner> {
     const { level, packages, bubblewrap = findBubblewrap() } = settings
-    const installed = installedPackages([...PACKAGES, ...packages], fileURLToPath(import.meta.url))
+    const { anchor = fileURLToPath(import.meta.url) } = settings
+    const { installed, notInstalled } = findReactorPackages(packages, anchor)
     const installation = prepareGuestInstallation(level, installed, bubblewrap)
     const within = { ...settings, waysOut: NO_WAY, checks: false }
-    const tested = new JailRunner(within, installation, { flaw: null, user: null })
+    const tested = new JailRunner(within, installation, [], { flaw: null, user: null })
     const walls = await testWalls((run) => tested.#runInFresh(run), level, settings.wallsTestMsMax)
     await tested.#stop()
-    const runner = new JailRunner(settings, installation, walls)
+    const runner = new JailRunner(settings, installation, notInstalled, walls)
     if (walls.flaw === null) runner.#fillLater()
     return runner
   }
@@ -161,6 +166,7 @@ export class JailRunner implements ReactorRunner {
   private constructor(
     settings: JailSettings,
     installation: GuestInstallation,
+    notInstalled: readonly string[],
     { flaw, user }: TestedWalls,
   ) {
     const { level, packages, authorities, waysOut, output = null } = settings
@@ -172,6 +178,7 @@ export class JailRunner implements ReactorRunner {
     const { packages: installed, node, launcher, launcherPackages, ownUser } = installation
     const { homes, folders, aliases } = installed
     this.missing = packages.filter((it) => homes[it] === undefined)
+    this.notInstalled = notInstalled
     this.#measured = settings.measured
     this.#over = settings.over
     this.#overMsMax = settings.overMsMax ?? REACTOR_OVER_MS_MAX
@@ -197,6 +204,7 @@ export class JailRunner implements ReactorRunner {
       setUp: {
         builtIns: [...BUILT_INS],
         packages: homes,
+        notInstalled: Object.fromEntries(notInstalled.map((it) => [it, MODULES_PACKAGE])),
         // The tests of the walls need the real ones.
         hidden: checks ? hidden : [],
         checks,

@@ -1,9 +1,12 @@
 /** Tests what every level promises, whatever its walls are made of; at one level, what does not depend on them. */
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, realpathSync } from 'node:fs'
+import path from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { noBubblewrap } from '../../../test/kit/bubblewrap.ts'
+import { installModules } from '../../../test/kit/installed-modules.ts'
+import { readableFolder } from '../../../test/kit/readable-installation.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import { REACTOR_LEVELS, type ReactorOutcome, type SandboxRun } from '../../ports/reactor-runner.ts'
 import { JailRunner, type Took } from './jail-runner.ts'
@@ -81,6 +84,34 @@ for (const level of REACTOR_LEVELS) {
       const found = ['function', 'function', 'object', 'object']
       const none = Array<string>(4).fill('MODULE_NOT_FOUND')
       assert.deepEqual(await answer('packages'), [...found, ...none])
+    })
+
+    test('may require bundled packages in a folder of their own, is told which are not installed, and needs none', async (t) => {
+      const folder = realpathSync(readableFolder(t))
+      installModules(folder, ['uuid'])
+      const anchor = path.join(folder, 'index.js')
+      const settings = { authorities: [], waysOut: NO_WAY, wallsTestMsMax: TIMEOUT_MS }
+      const partly = await JailRunner.open({ ...settings, level, packages: [], anchor })
+      try {
+        assert.deepEqual(partly.missing, [])
+        const code = `module.exports = () => {
+          try { return [require('uuid'), require('axios')] }
+          catch (error) { return [require('uuid'), error.code, error.message] }
+        }`
+        const [found, ...failure] = shownResult(await partly.run(runOf(code))) as [
+          { made: string; stack: string },
+          ...string[],
+        ]
+        assert.equal(found.made, 'uuid')
+        assert.ok(!found.stack.includes(folder), found.stack)
+        assert.deepEqual(failure, [
+          'MODULE_NOT_FOUND',
+          "Cannot find module 'axios': it comes with @symbolon/reactor-modules, which the operator has not installed beside the vault",
+        ])
+        assert.equal(shownResult(await partly.run(runOf('module.exports = () => 1'))), 1)
+      } finally {
+        await partly.close()
+      }
     })
 
     test('does not run between its runs, and goes on at the next', async () => {

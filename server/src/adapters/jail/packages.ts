@@ -41,6 +41,12 @@ function realHome(name: string, home: string): string {
   return found ? above : home
 }
 
+/** Returns the real folder of the package that the file `anchor` finds under this name; null if there is none. */
+export function folderOfPackage(name: string, anchor: string): string | null {
+  const home = findHome(name, path.dirname(anchor))
+  return home === null ? null : realpathSync(path.join(home, name))
+}
+
 function collect(name: string, home: string, folders: Set<string>, links: Set<string>): void {
   const place = path.join(home, name)
   const folder = realpathSync(place)

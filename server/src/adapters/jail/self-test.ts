@@ -87,7 +87,7 @@ const EXPLANATIONS: readonly (readonly [RegExp, string])[] = [
   ],
   [
     /^(?!.*bwrap: ).*koffi/is,
-    'the package koffi has no binary here: install with optional dependencies, on x64 or arm64 with glibc or musl',
+    'the package koffi has no binary here: install with optional dependencies, or add the one for this system such as @koromix/koffi-linux-x64 (x64 or arm64, glibc or musl)',
   ],
 ]
 

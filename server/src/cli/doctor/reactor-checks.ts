@@ -1,3 +1,4 @@
+import { BUNDLED_PACKAGES, MODULES_PACKAGE } from '../../adapters/jail/allowed-modules.ts'
 import { WALLS_TEST_MS_MAX } from '../../adapters/jail/self-test.ts'
 import { AS_ROOT_ADVICE, describeGuestUser } from '../guest-user.ts'
 import { failed, ok, warning, type Check } from './check.ts'
@@ -32,6 +33,24 @@ export const REACTOR_CHECKS: readonly Check[] = [
       return warning(
         'The level portable has no kernel sandbox: malicious code can escape.',
         'Set SYMBOLON_REACTOR_LEVEL to jail or hardened, unless you trust all authors of reactors.',
+      )
+    },
+  },
+  {
+    name: 'reactor-modules',
+    group: 'reactors',
+    run: async ({ sandbox }) => {
+      const { notInstalled } = await sandbox()
+      if (notInstalled.length === 0) return ok('All bundled packages are installed.')
+      // Operators may do without them: decision 0097.
+      if (notInstalled.length === BUNDLED_PACKAGES.length) {
+        return ok(
+          `${MODULES_PACKAGE} is not installed, so reactors can require none of the bundled packages.`,
+        )
+      }
+      return warning(
+        `These bundled packages are not installed, and reactors that require them fail: ${notInstalled.join(', ')}.`,
+        `Install the version of ${MODULES_PACKAGE} that the service has.`,
       )
     },
   },

@@ -8,11 +8,13 @@ export interface Sandbox {
   readonly flaw: string | null
   /** Packages in the settings that are not installed. */
   readonly missing: readonly string[]
+  /** Bundled packages that are not installed. */
+  readonly notInstalled: readonly string[]
   /** The user whose rights reactors have; null if none can run. */
   readonly guestUser: GuestUser | null
 }
 
-export type SandboxOptions = Pick<JailSettings, 'bubblewrap' | 'wallsTestMsMax'>
+export type SandboxOptions = Pick<JailSettings, 'anchor' | 'bubblewrap' | 'wallsTestMsMax'>
 
 /** Tests the sandbox as a start does: our own code attempts everything that the sandbox must prevent. */
 export async function openSandbox(
@@ -26,7 +28,7 @@ export async function openSandbox(
     waysOut: NO_WAY,
     ...options,
   })
-  const { flaw, missing, guestUser } = runner
+  const { flaw, missing, notInstalled, guestUser } = runner
   await runner.close()
-  return { flaw, missing, guestUser }
+  return { flaw, missing, notInstalled, guestUser }
 }

@@ -6,6 +6,8 @@ export interface GuestSetUp {
   readonly builtIns: readonly string[]
   /** Packages that it may require, and the `node_modules` folder of each. */
   readonly packages: Readonly<Record<string, string>>
+  /** Packages that are not installed, and the package that the operator would have to install for each. */
+  readonly notInstalled: Readonly<Record<string, string>>
   /** Paths that the code must not come to see. */
   readonly hidden: readonly HiddenPath[]
   /** `false` lets code require any module, to test that the walls hold without these checks. */

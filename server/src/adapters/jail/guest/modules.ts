@@ -216,7 +216,7 @@ function withoutPaths(error: unknown, hide: (text: string) => string): unknown {
 
 /** Restricts later code to requiring and importing what `setUp` allows. */
 export function holdImports(
-  { builtIns, packages, checks }: GuestSetUp,
+  { builtIns, packages, notInstalled, checks }: GuestSetUp,
   hide: (text: string) => string,
   imported: (name: string, url: string) => void,
 ): void {
@@ -241,8 +241,7 @@ export function holdImports(
         return next(href, context)
       }
       if (!checks) return next(specifier, context)
-      const hint = isBuiltin(specifier) || !PACKAGE.test(specifier) ? '' : OF_OPERATOR
-      throw notFound(`Cannot find module '${specifier}': reactors may not use it${hint}`)
+      throw notFound(`Cannot find module '${specifier}': ${whyNot(specifier, notInstalled)}`)
     },
     load(url, context, next) {
       if (url === MODULE_URL) return { format: 'module', source: moduleText, shortCircuit: true }
@@ -255,9 +254,19 @@ export function holdImports(
   })
 }
 
+/** Returns why code may not have a module, and what the operator can do about it. */
+function whyNot(specifier: string, notInstalled: GuestSetUp['notInstalled']): string {
+  const wanted = packageOf(specifier)
+  if (Object.hasOwn(notInstalled, wanted)) {
+    return `it comes with ${notInstalled[wanted]}, which the operator has not installed beside the vault`
+  }
+  const known = !isBuiltin(specifier) && PACKAGE.test(specifier)
+  const hint = known ? ', unless the operator adds it to SYMBOLON_REACTOR_PACKAGES' : ''
+  return `reactors may not use it${hint}`
+}
+
 /** Looks like the name of a package, and not like a path. */
 const PACKAGE = /^@?[a-z0-9]/i
-const OF_OPERATOR = ', unless the operator adds it to SYMBOLON_REACTOR_PACKAGES'
 
 /** Throws if the package has no such file, or does not export it. */
 function fileOf(home: string, name: string): string {
