@@ -1,3 +1,4 @@
+import { FairSemaphore } from '../../base/fair-semaphore.ts'
 import {
   EGRESS_DIALLED_HOSTS_MAX,
   EGRESS_DIALS_AT_ONCE,
@@ -24,8 +25,10 @@ export interface TunnelLease {
  */
 export class TunnelLimits {
   readonly #now: () => number
-  readonly #open = new Map<string, number>()
-  #total = 0
+  readonly #open = new FairSemaphore({
+    max: EGRESS_TUNNELS_MAX,
+    ownerMax: EGRESS_TUNNELS_OF_ONE_MAX,
+  })
   readonly #dials: Allowances
   readonly #failures: Allowances
   readonly #failuresOfHost: Allowances
@@ -45,13 +48,12 @@ export class TunnelLimits {
   acquire(owner: string, host: string): TunnelLease {
     const now = this.#now()
     const destination = `${owner} ${host}`
-    const open = this.#open.get(owner) ?? 0
-    if (open >= EGRESS_TUNNELS_OF_ONE_MAX) {
+    if (this.#open.isFull(owner)) {
       throw new EgressLimitReached(
         `Too many connections: the tenant's reactors have ${EGRESS_TUNNELS_OF_ONE_MAX} open`,
       )
     }
-    if (this.#total >= EGRESS_TUNNELS_MAX) {
+    if (!this.#open.isFree(owner)) {
       throw new EgressLimitReached(
         `Too many connections: reactors have ${EGRESS_TUNNELS_MAX} open in all`,
       )
@@ -70,20 +72,14 @@ export class TunnelLimits {
       )
     }
     this.#dials.spend(destination, now)
-    this.#total += 1
-    this.#open.set(owner, open + 1)
+    this.#open.forceAcquire(owner)
     return {
       noteFailure: () => {
         const now = this.#now()
         this.#failures.spend(owner, now)
         this.#failuresOfHost.spend(destination, now)
       },
-      release: () => {
-        this.#total -= 1
-        const left = this.#open.get(owner)! - 1
-        if (left === 0) this.#open.delete(owner)
-        else this.#open.set(owner, left)
-      },
+      release: () => this.#open.release(owner),
     }
   }
 }

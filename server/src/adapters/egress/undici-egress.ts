@@ -9,7 +9,7 @@
  *   |          isAllowedDestination() the destinations of the caller         |
  *   |          beforeLookup()         what no address could make right       |
  *   |          DNS: Names             per owner; kept 5 s, failures 1 s      |
- *   |            LookupQueue          fair; 3 lookups at a time, 2 per owner |
+ *   |            FairSemaphore        3 lookups at a time, 2 per owner       |
  *   |          judge(all addresses)   one forbidden address refuses all      |
  *   +------------------------------------------------------------------------+
  *        | VettedRoute: the addresses, no name                        | the addresses
