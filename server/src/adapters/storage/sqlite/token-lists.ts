@@ -1,9 +1,11 @@
 import { LRUCache } from 'lru-cache'
 import { INLINE_DATA_BYTES_MAX } from '../../../base/limits.ts'
+import { TimeSlice } from '../../../base/time-slice.ts'
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { Page, PageRequest, TokenReader } from '../../../ports/store.ts'
 import type { FoundToken } from '../../../ports/stored.ts'
 import type { TokenQuery } from '../../../ports/token-query.ts'
+import { EVENT_LOOP } from './event-loop.ts'
 import { packId } from './ids.ts'
 import { readTransactionOn } from './read-transaction.ts'
 import { columnsUpTo, tokenOf, type SqliteRow } from './rows.ts'
@@ -89,8 +91,9 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
       const below = after === null ? BEYOND : (packId(after) as Uint8Array)
       const walk = startWalk(tenantId, query, below)
       const found: FoundToken[] = []
+      const slice = new TimeSlice(EVENT_LOOP)
       while (walk.below !== null && found.length < size) {
-        if (walk.below !== below) await yieldToOthers()
+        await slice.yieldIfDue()
         const window = { skip: 0, size: size - found.length, count: false }
         const { rows } = inReadTransaction(() => nextChunk(walk, window))
         found.push(...rows.map(tokenOf))
@@ -108,8 +111,9 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
     const skip = (page - 1) * size
     const items: FoundToken[] = []
     let passed = 0
+    const slice = new TimeSlice(EVENT_LOOP)
     while (walk.below !== null) {
-      if (walk.below !== BEYOND) await yieldToOthers()
+      await slice.yieldIfDue()
       const window = { skip: Math.max(0, skip - passed), size: size - items.length, count: true }
       const { matching, rows } = inReadTransaction(() => nextChunk(walk, window))
       passed += matching
@@ -221,9 +225,4 @@ function internalIdsOf(rows: readonly SqliteRow[]): Uint8Array[] {
 
 function isBetween(first: Uint8Array, internalId: Uint8Array, below: Uint8Array): boolean {
   return Buffer.compare(first, internalId) <= 0 && Buffer.compare(internalId, below) < 0
-}
-
-/** Resolves when the event loop has served all waiting work. */
-function yieldToOthers(): Promise<void> {
-  return new Promise((resolve) => void setImmediate(resolve))
 }
