@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { lookup } from 'node:dns'
 import { FairSemaphore } from '../../base/fair-semaphore.ts'
 import {
@@ -35,7 +36,7 @@ export interface NameAnswer {
 export class Names {
   readonly #resolve: Resolve
   readonly #now: () => number
-  readonly #remembered = new Map<string, Remembered>()
+  readonly #remembered = new LRUCache<string, Remembered>({ max: EGRESS_NAMES_MAX })
   /** Never all for one owner, whose slow names would block the names of others. */
   readonly #lookups = new FairSemaphore({
     max: EGRESS_LOOKUPS_MAX,
@@ -62,11 +63,7 @@ export class Names {
   #remember(asked: string, answer: Promise<NameAnswer>): void {
     // An answer does not age until it has arrived.
     const entry: Remembered = { answer, until: Infinity }
-    this.#remembered.delete(asked)
     this.#remembered.set(asked, entry)
-    if (this.#remembered.size > EGRESS_NAMES_MAX) {
-      this.#remembered.delete(this.#remembered.keys().next().value!)
-    }
     answer.then(
       () => (entry.until = this.#now() + EGRESS_NAME_MS),
       () => (entry.until = this.#now() + EGRESS_NAMELESS_MS),

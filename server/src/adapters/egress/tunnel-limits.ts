@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { FairSemaphore } from '../../base/fair-semaphore.ts'
 import {
   EGRESS_DIALLED_HOSTS_MAX,
@@ -88,8 +89,10 @@ export class TunnelLimits {
 class Allowances {
   readonly #most: number
   readonly #perMs: number
-  /** The one used last comes last. */
-  readonly #spent = new Map<string, { left: number; at: number }>()
+  /** Only spending keeps a key: looking at one, which a refused caller can do, must not push out others. */
+  readonly #spent = new LRUCache<string, { left: number; at: number }>({
+    max: EGRESS_DIALLED_HOSTS_MAX,
+  })
 
   constructor(most: number, perMs: number) {
     this.#most = most
@@ -97,18 +100,13 @@ class Allowances {
   }
 
   left(key: string, now: number): number {
-    const known = this.#spent.get(key)
+    const known = this.#spent.peek(key)
     if (known === undefined) return this.#most
     return Math.min(this.#most, known.left + (now - known.at) * this.#perMs)
   }
 
   spend(key: string, now: number): void {
-    const left = this.left(key, now) - 1
-    this.#spent.delete(key)
-    this.#spent.set(key, { left, at: now })
-    if (this.#spent.size > EGRESS_DIALLED_HOSTS_MAX) {
-      this.#spent.delete(this.#spent.keys().next().value!)
-    }
+    this.#spent.set(key, { left: this.left(key, now) - 1, at: now })
   }
 }
 
