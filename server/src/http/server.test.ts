@@ -18,7 +18,7 @@ import {
   type EndpointRequest,
 } from './endpoint.ts'
 import type { AccessPort } from './pipeline-steps.ts'
-import { ConnectionThrottle } from './connection-throttle.ts'
+import { ConnectionThrottle } from './connection/connection-throttle.ts'
 import type { PublicAddress } from './public-address.ts'
 import { createServer, type Server } from './server.ts'
 

@@ -23,16 +23,16 @@ import { beginRequest, refuseAmbiguous, type PipelineOptions } from './pipeline-
 import { addEndpoint } from './endpoint-route.ts'
 import type { Endpoint } from './endpoint.ts'
 import { letExpectationsIn } from './expectations.ts'
-import { refuseBadFraming } from './framing.ts'
+import { refuseBadFraming } from './connection/framing.ts'
 import { findPath, knownPaths, refusalOfRoute } from './known-paths.ts'
 import { addStreamingEndpoint } from './streaming-route.ts'
 import { isStreaming, type StreamingEndpoint } from './streaming-endpoint.ts'
 import { createTenantQuotas } from './request-quota.ts'
-import { Pipelining } from './pipelining.ts'
+import { Pipelining } from './connection/pipelining.ts'
 import { PeriodicChecks } from './periodic-checks.ts'
 import { normalizeTarget } from './request-target.ts'
 import { sendAnswer, sendError } from './send.ts'
-import { trackInFlight } from './in-flight-responses.ts'
+import { trackInFlight } from './connection/in-flight-responses.ts'
 
 /** The server built here: it listens, answers injected requests, and closes. */
 export type Server = FastifyInstance

@@ -19,9 +19,9 @@ import {
   refuseAmbiguous,
   type PipelineOptions,
 } from './pipeline-steps.ts'
-import { endAfterAnswer } from './framing.ts'
+import { endAfterAnswer } from './connection/framing.ts'
 import { incomingBody } from './incoming-body.ts'
-import { inProcessCallerOf } from './in-process-connections.ts'
+import { inProcessCallerOf } from './connection/in-process-connections.ts'
 import { logRequest } from './log-request.ts'
 import { WrittenReply } from './streaming-reply.ts'
 import type { StreamingEndpoint } from './streaming-endpoint.ts'

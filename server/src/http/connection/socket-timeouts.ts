@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { REQUEST_TIMEOUT_MS } from '../base/limits.ts'
+import { REQUEST_TIMEOUT_MS } from '../../base/limits.ts'
 
 /** Reason to wait for a connection: more of a body, or the client taking the written data. */
 export type SocketWait = 'body' | 'drain'

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import type { ReadThrottle } from '../base/read-throttle.ts'
-import type { Clock } from '../ports/clock.ts'
+import type { ReadThrottle } from '../../base/read-throttle.ts'
+import type { Clock } from '../../ports/clock.ts'
 import { gatherChunks } from './gather-chunks.ts'
 import { holdReading, releaseReading } from './read-hold.ts'
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import { LINGER_CHUNKS_MAX } from '../base/limits.ts'
-import type { Clock } from '../ports/clock.ts'
+import { LINGER_CHUNKS_MAX } from '../../base/limits.ts'
+import type { Clock } from '../../ports/clock.ts'
 import { closeSoon, endAfterAnswer } from './framing.ts'
 
 /**

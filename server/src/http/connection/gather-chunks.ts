@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
-import { BytePile } from '../base/byte-pile.ts'
-import type { ReadThrottle } from '../base/read-throttle.ts'
-import type { Clock } from '../ports/clock.ts'
+import { BytePile } from '../../base/byte-pile.ts'
+import type { ReadThrottle } from '../../base/read-throttle.ts'
+import type { Clock } from '../../ports/clock.ts'
 
 /**
  * Joins the chunks of a body that came together, and lets the throttle pause a connection that sends many small ones at once,

@@ -1,6 +1,6 @@
 import { duplexPair, type Duplex } from 'node:stream'
-import type { InProcessCaller } from '../base/access.ts'
-import type { Server } from './server.ts'
+import type { InProcessCaller } from '../../base/access.ts'
+import type { Server } from '../server.ts'
 
 /** In-process callers by connection. */
 const IN_PROCESS_CALLERS = new WeakMap<object, InProcessCaller>()
