@@ -1,9 +1,9 @@
-import type { IncomingMessage, Server } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { KEEP_ALIVE_TIMEOUT_MS, PIPELINED_REQUESTS_MAX } from '../../base/limits.ts'
 import type { ReadThrottle } from '../../base/read-throttle.ts'
 import { CHUNKS_LIKE_A_REQUEST } from './connection-throttle.ts'
-import { inFlightOf } from './in-flight-responses.ts'
+import { connectionState, type ConnectionState } from './connection-state.ts'
 import { holdReading, releaseReading } from './read-hold.ts'
 import { SliceEnds } from './slice-ends.ts'
 
@@ -17,7 +17,6 @@ import { SliceEnds } from './slice-ends.ts'
  */
 export class Pipelining {
   readonly #throttle: ReadThrottle
-  readonly #connections = new WeakMap<Socket, PipelinedConnection>()
   /** Those with more than one request in flight so far. */
   readonly #sliced = new Set<PipelinedConnection>()
 
@@ -27,8 +26,8 @@ export class Pipelining {
 
   watch(server: Server): void {
     server.on('connection', (socket: Socket) => {
-      const connection = new PipelinedConnection(socket, this.#throttle, this.#sliced)
-      this.#connections.set(socket, connection)
+      const state = connectionState(socket)
+      state.pipelined = new PipelinedConnection(socket, state, this.#throttle, this.#sliced)
     })
     const closeIdleConnections = server.closeIdleConnections.bind(server)
     // When the server stops, Node takes a connection for idle if it has parsed no further request.
@@ -43,9 +42,9 @@ export class Pipelining {
   /** Returns whether `error` only says where the parser stopped; then the connection goes on in slices. */
   goesOn(error: ParserStop, socket: Socket): boolean {
     const { code, rawPacket, bytesParsed } = error
-    const connection = this.#connections.get(socket)
-    if (code !== 'HPE_PAUSED' || connection === undefined) return false
-    connection.goOn((rawPacket as Buffer).subarray(bytesParsed))
+    const { pipelined } = connectionState(socket)
+    if (code !== 'HPE_PAUSED' || pipelined === null) return false
+    pipelined.goOn((rawPacket as Buffer).subarray(bytesParsed))
     return true
   }
 }
@@ -81,8 +80,10 @@ const STOP = 21
 
 type ParsedSocket = Socket & { parser: Parser | null; _paused?: boolean }
 
-class PipelinedConnection {
+/** One connection, of which Pipelining bounds the requests in flight. */
+export class PipelinedConnection {
   readonly socket: ParsedSocket
+  readonly #inFlight: ReadonlySet<ServerResponse>
   readonly #throttle: ReadThrottle
   readonly #sliced: Set<PipelinedConnection>
   /** Node's own listener for data, which parses it; null while Node reads the connection by itself. */
@@ -98,8 +99,14 @@ class PipelinedConnection {
   /** Whether such bytes are being parsed. */
   #parsesKept = false
 
-  constructor(socket: Socket, throttle: ReadThrottle, sliced: Set<PipelinedConnection>) {
+  constructor(
+    socket: Socket,
+    { inFlight }: Pick<ConnectionState, 'inFlight'>,
+    throttle: ReadThrottle,
+    sliced: Set<PipelinedConnection>,
+  ) {
     this.socket = socket as ParsedSocket
+    this.#inFlight = inFlight
     this.#throttle = throttle
     this.#sliced = sliced
     const { parser } = this.socket
@@ -144,7 +151,7 @@ class PipelinedConnection {
     this.#latest = message
     if (this.#parsesKept) kept.add(message)
     const result = onIncoming(message, keepAlive)
-    if (inFlightOf(this.socket).size < 2) return result
+    if (this.#inFlight.size < 2) return result
     if (this.#announced > 0) this.#announced -= 1
     else this.#throttle.spend(CHUNKS_LIKE_A_REQUEST)
     if (result !== 0 || this.#parse !== null) return result
@@ -216,7 +223,7 @@ class PipelinedConnection {
   }
 
   #isFull(): boolean {
-    return inFlightOf(this.socket).size >= PIPELINED_REQUESTS_MAX && this.#isBetweenRequests()
+    return this.#inFlight.size >= PIPELINED_REQUESTS_MAX && this.#isBetweenRequests()
   }
 
   /** Whether others have sent so much in this tick that later requests of this connection have to wait. */
@@ -233,7 +240,7 @@ class PipelinedConnection {
     const { socket } = this
     this.#held = true
     holdReading(socket, 'pipeline')
-    const responses = [...inFlightOf(socket)]
+    const responses = [...this.#inFlight]
     if (responses.length < PIPELINED_REQUESTS_MAX) this.#awaitRelease()
     else responses[0]!.once('close', () => this.#awaitRelease())
     // Node takes the connection for idle then. A server that stops closes idle connections sooner.
@@ -245,7 +252,7 @@ class PipelinedConnection {
   #keepAlive(): void {
     const { socket } = this
     // Others may have begun since.
-    const isIdle = this.#putBack && inFlightOf(socket).size === 0
+    const isIdle = this.#putBack && this.#inFlight.size === 0
     if (isIdle && socket instanceof Socket) socket.setTimeout(KEEP_ALIVE_TIMEOUT_MS)
   }
 

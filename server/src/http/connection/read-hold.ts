@@ -1,22 +1,21 @@
 import type { Socket } from 'node:net'
-
-/** Why a connection is not read: it sent too much in a tick, or has as many requests in flight as it may. */
-export type HoldReason = 'throttle' | 'pipeline'
-
-const holds = new WeakMap<Socket, Set<HoldReason>>()
+import { connectionState, type HoldReason } from './connection-state.ts'
 
 /** Stops reading `socket`, even when other code resumes it, until every reason is released. */
 export function holdReading(socket: Socket, reason: HoldReason): void {
-  const reasons = holds.get(socket) ?? new Set()
-  holds.set(socket, reasons.add(reason))
-  if (reasons.size > 1) return
+  const { holds } = connectionState(socket)
+  const held = holds.throttle || holds.pipeline
+  holds[reason] = true
+  if (held) return
   socket.pause()
   socket.resume = () => socket
 }
 
 export function releaseReading(socket: Socket, reason: HoldReason): void {
-  const reasons = holds.get(socket)
-  if (reasons?.delete(reason) !== true || reasons.size > 0) return
+  const { holds } = connectionState(socket)
+  if (!holds[reason]) return
+  holds[reason] = false
+  if (holds.throttle || holds.pipeline) return
   Reflect.deleteProperty(socket, 'resume')
   socket.resume()
 }
