@@ -10,7 +10,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   base: [],
   ports: ['base'],
   expressions: ['base', 'ports'],
-  http: ['base', 'ports'],
+  http: ['base', 'ports', 'adapters/system/patches'],
   access: ['base', 'ports', 'http'],
   audit: ['base', 'ports', 'http', 'access'],
   tokens: ['base', 'ports', 'http', 'expressions', 'access'],
@@ -29,10 +29,11 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'adapters/canonical-json': ['base', 'ports', 'adapters/worker-thread'],
   'adapters/jail': ['base', 'ports', 'adapters/jail/guest', 'adapters/worker-thread'],
   'adapters/jail/guest': [],
-  'adapters/egress': ['base', 'ports'],
+  'adapters/egress': ['base', 'ports', 'adapters/system/patches'],
   'adapters/worker-thread': ['base'],
   'adapters/metrics': ['base', 'ports'],
   'adapters/system': ['base', 'ports'],
+  'adapters/system/patches': [],
 
   config: ['base', 'ports'],
   routes: ['base', 'ports', 'http', 'access', 'tokens', 'transactions', 'proxy', 'reactors'].concat(
@@ -119,6 +120,7 @@ export function loadedWith(start: string, files: readonly SourceFile[]): Set<str
 /** Returns the module a file belongs to: a folder of src/, an adapter, or a file at the top. */
 export function unitOf(file: string): string {
   if (file.startsWith('src/adapters/jail/guest/')) return 'adapters/jail/guest'
+  if (file.startsWith('src/adapters/system/patches/')) return 'adapters/system/patches'
   const [top, folder, adapter, database] = file.replace(/(\.test|\.contract)?\.ts$/, '').split('/')
   if (top !== 'src') return top!
   if (folder !== 'adapters') return folder!
