@@ -61,8 +61,9 @@ export class FairSemaphore {
 
   /** Acquires `amount` and returns true, if it need not wait. */
   tryAcquire(owner: string, amount = 1): boolean {
-    if (!this.isFree(owner, amount)) return false
-    this.forceAcquire(owner, amount)
+    const known = this.#owners.get(owner)
+    if (!this.#isFree(known ?? IDLE, amount)) return false
+    if (amount > 0) this.#take(known ?? this.#stateOf(owner), amount)
     return true
   }
 
@@ -76,7 +77,8 @@ export class FairSemaphore {
     const state = this.#stateOf(owner)
     state.held -= amount
     this.#held -= amount
-    this.#serve(state)
+    if (this.#waiting.size > 0) this.#serve(state)
+    else this.#keepOrForget(state)
   }
 
   /** Runs `work` when its turn comes, and holds 1 until it is settled; settles as it does. */
@@ -92,9 +94,7 @@ export class FairSemaphore {
 
   /** Whether acquire() would not wait. */
   isFree(owner: string, amount = 1): boolean {
-    const state = this.#find(owner)
-    if (state.queue.size > 0 || !this.#fitsOwner(state, amount)) return false
-    return this.#fits(amount) && (this.#max === Infinity || this.#next(this.#waiting) === undefined)
+    return this.#isFree(this.#find(owner), amount)
   }
 
   /** Whether acquire() would acquire or queue, rather than refuse. */
@@ -127,6 +127,12 @@ export class FairSemaphore {
   /** Whether `owner` holds more than its own limit. */
   isOverLimit(owner: string): boolean {
     return this.#find(owner).held > this.#ownerMax
+  }
+
+  #isFree(state: Owner, amount: number): boolean {
+    if (state.queue.size > 0 || !this.#fitsOwner(state, amount) || !this.#fits(amount)) return false
+    const isOwed = this.#max < Infinity && this.#waiting.size > 0
+    return !isOwed || this.#next(this.#waiting) === undefined
   }
 
   #enqueue(state: Owner, amount: number): QueueSlot {
