@@ -138,7 +138,7 @@ export function routes(
     permission: 'public',
     answers: { 200: { description: 'The OpenAPI document.', schema: z.looseObject({}) } },
     handle: async ({ world }) => {
-      bytes ??= openApiDocument(all, version, () => world.clock.yield()).then((it) =>
+      bytes ??= openApiDocument(all, version, world.clock).then((it) =>
         Buffer.from(JSON.stringify(it)),
       )
       return { status: 200, bytes: await bytes }

@@ -1,3 +1,4 @@
+import { FairSemaphore } from '../base/fair-semaphore.ts'
 import { COMMIT_WAIT_MS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { UnreadableValue } from '../ports/unreadable-value.ts'
@@ -33,7 +34,7 @@ export async function commitAccess(
 ): Promise<Conflict | null> {
   if (!changes.some(changesAccess)) return await world.store.commit(tenantId, changes)
   const since = world.clock.elapsed()
-  return await inTurn(world.store, tenantId, async () => {
+  return await turnsOf(world.store).run(tenantId, async () => {
     if (world.clock.elapsed() - since > COMMIT_WAIT_MS_MAX) {
       throw new ServiceError('store_unavailable')
     }
@@ -128,26 +129,14 @@ function rowOf(change: Change): string | null {
   return `${change.entity} ${idOf(change)}`
 }
 
-/** Runs `work` after the earlier work of the same tenant, however that ended. */
-async function inTurn<Result>(
-  store: object,
-  tenantId: string,
-  work: () => Promise<Result>,
-): Promise<Result> {
-  const ofStore = lastTurns.get(store) ?? new Map<string, Promise<unknown>>()
-  lastTurns.set(store, ofStore)
-  const before = ofStore.get(tenantId) ?? Promise.resolve()
-  const own = before.then(work, work)
-  ofStore.set(tenantId, own)
-  try {
-    return await own
-  } finally {
-    if (ofStore.get(tenantId) === own) ofStore.delete(tenantId)
-  }
+/** Lets the changes of each tenant in a store run one after the other. */
+function turnsOf(store: object): FairSemaphore {
+  const turns = turnsOfStores.get(store) ?? new FairSemaphore({ ownerMax: 1 })
+  turnsOfStores.set(store, turns)
+  return turns
 }
 
-/** The last turn of each tenant that has one. */
-const lastTurns = new WeakMap<object, Map<string, Promise<unknown>>>()
+const turnsOfStores = new WeakMap<object, FairSemaphore>()
 
 const LEFT: Change = { kind: 'leave-access-state' }
 

@@ -1,3 +1,4 @@
+import { TimeSlice } from '../base/time-slice.ts'
 import type { AccessState } from '../ports/access-state.ts'
 import type { Change } from '../ports/change.ts'
 import type { TenantKeys } from '../ports/keyring.ts'
@@ -37,13 +38,14 @@ async function sumOfRows(
   tenantId: string,
 ): Promise<AccessSum> {
   const sum = new AccessSum(keys, tenantId)
+  const slice = new TimeSlice(clock)
   for (const table of ['applications', 'application_keys'] as const) {
     for await (const rows of store.accessRows(tenantId, table)) {
       for (const { id, statement } of rows) {
         if (statement === null) throw new Error(`Cannot seal row ${id} of ${table}: it is damaged`)
         sum.add(statement)
       }
-      await clock.yield()
+      await slice.yieldIfDue()
     }
   }
   return sum
@@ -54,6 +56,7 @@ async function proveSessions(
   keys: TenantKeys,
   tenantId: string,
 ): Promise<void> {
+  const slice = new TimeSlice(clock)
   for await (const rows of store.accessRows(tenantId, 'sessions')) {
     const changes: Change[] = []
     for (const { id, statement, proof: before } of rows) {
@@ -62,7 +65,7 @@ async function proveSessions(
       changes.push({ kind: 'prove-session', id, before, proof: keys.attest(statement) })
     }
     if (changes.length > 0) await store.commit(tenantId, changes)
-    await clock.yield()
+    await slice.yieldIfDue()
   }
 }
 

@@ -1,5 +1,6 @@
 /** Compares checkpoints that were kept outside the database with the audit logs in it. Decision 0083. */
 import { AUDIT_EVENTS_AT_ONCE, CHECKPOINT_LINES_AT_ONCE } from '../base/limits.ts'
+import { TimeSlice } from '../base/time-slice.ts'
 import type { TenantKeys } from '../ports/keyring.ts'
 import type { AuditLogState } from '../ports/store.ts'
 import type { World } from '../ports/world.ts'
@@ -188,6 +189,7 @@ class TenantLines {
     this.#waiting = []
     const { auditLog } = this.#world.store
     const state = this.#present?.state ?? null
+    const slice = new TimeSlice(this.#world.clock)
     let next = 0
     while (next < lines.length) {
       const { number: first } = lines[next]!
@@ -206,7 +208,7 @@ class TenantLines {
       const hashes = new Map(rows.map((it) => [it.number, hexOf(it.hash)]))
       for (const it of chunk) this.#note(it, state, hashes.get(it.number) ?? null)
       next = end
-      await this.#world.clock.yield()
+      await slice.yieldIfDue()
     }
   }
 

@@ -1,6 +1,7 @@
 import { authorize } from '../access/authorize.ts'
 import type { RequestContext } from '../request/context.ts'
-import { AUDIT_EVENTS_AT_ONCE, AUDIT_THINGS_AT_ONCE } from '../base/limits.ts'
+import { AUDIT_EVENTS_AT_ONCE } from '../base/limits.ts'
+import { TimeSlice } from '../base/time-slice.ts'
 import {
   decodeAuditEvent,
   decodeAuditEventSummary,
@@ -156,13 +157,15 @@ async function pageOfSome(
   let total = 0
   /** The part of the total that is not older than `start`. */
   let before = 0
-  for (let next = last.number + 1; ; await clock.yield()) {
+  const slice = new TimeSlice(clock)
+  for (let next = last.number + 1; ;) {
     const found = await store.auditLog.rowsBefore(tenantId, next, AUDIT_EVENTS_AT_ONCE)
     const rows = found.filter((it) => it.number > removed.number)
     if (rows.length === 0) return { total, items, more: items.length > 0 && total - before > to }
     next = rows.at(-1)!.number
-    let looked = 0
     for (const row of rows) {
+      const yielded = slice.yieldIfDue()
+      if (yielded !== undefined) await yielded
       const summary = decodeAuditEventSummary(row.entry)
       if (!passes(summary, filter)) continue
       const wanted = filter.entityId
@@ -182,10 +185,6 @@ async function pageOfSome(
         if (isBefore || (isStart && things - index >= start.thing)) before++
         else if (rank >= from && rank < to) items.push(itemOf(index))
       }
-      looked += things
-      if (looked < AUDIT_THINGS_AT_ONCE) continue
-      await clock.yield()
-      looked = 0
     }
   }
 }

@@ -1,4 +1,5 @@
 import { AUDIT_EVENTS_AT_ONCE } from '../base/limits.ts'
+import { TimeSlice } from '../base/time-slice.ts'
 import { timeOfAuditEvent, type AuditCheckpoint } from '../ports/audit-log.ts'
 import type { World } from '../ports/world.ts'
 import type { AnnounceCheckpoint } from './checkpoint-announcer.ts'
@@ -18,6 +19,7 @@ export async function sweepAuditLogs(
   announce?: AnnounceCheckpoint,
 ): Promise<void> {
   const before = world.clock.now() - days * DAY_MS
+  const slice = new TimeSlice(world.clock)
   for (const tenantId of await world.store.auditLog.tenantIds('all')) {
     let checkpoint: AuditCheckpoint | null = null
     try {
@@ -27,7 +29,7 @@ export async function sweepAuditLogs(
         const swept = await sweepChunk(world, tenantId, before)
         checkpoint = swept?.checkpoint ?? checkpoint
         if (swept === null || !swept.mayBeMore) break
-        await world.clock.yield()
+        await slice.yieldIfDue()
       }
     } catch (error) {
       world.log.error('record_not_swept', error, { tenant: tenantId })

@@ -1,5 +1,6 @@
 /** Verification: finds out whether a tenant's audit log is intact, and if not, from which event on. */
 import { AUDIT_EVENTS_AT_ONCE } from '../base/limits.ts'
+import { TimeSlice } from '../base/time-slice.ts'
 import {
   isSamePosition,
   timeOfAuditEvent,
@@ -82,6 +83,7 @@ export async function verifyAuditLog(
   const { checkpoint, removed } = state
   const keys = await world.keyring.open(tenantId)
   const tail = new Tail(checkpoint, world.clock.now())
+  const slice = new TimeSlice(world.clock)
   const usable = resume !== null && (await isIn(world, tenantId, state, resume))
   let point: AuditPoint = usable ? resume : beginningOf(tenantId, removed)
   const ofCheckpoint = flawOfCheckpoint(keys, tenantId, state, rule)
@@ -104,7 +106,7 @@ export async function verifyAuditLog(
     if (onPoint !== undefined && point.position.number < (checkpoint?.last.number ?? 0)) {
       await onPoint(point)
     }
-    await world.clock.yield()
+    await slice.yieldIfDue()
   }
   flaw ??= flawOfEnd(state.last, point.position)
   flaw ??= tail.flawOfEnd(point.position)
@@ -251,6 +253,7 @@ export async function flawSinceCheckpoint(
   { limit = Infinity, late = false, onEvents }: SinceCheckpointOptions = {},
 ): Promise<Flaw | null> {
   const tail = new Tail(checkpoint, clock.now())
+  const slice = new TimeSlice(clock)
   let position = checkpoint?.last ?? removed
   if (checkpoint !== null) {
     const flaw = await flawOfCovered(store, tenantId, { position, removed })
@@ -265,7 +268,7 @@ export async function flawSinceCheckpoint(
     if (flaw !== null) return flaw
     onEvents?.(rows)
     position = rows.at(-1)!
-    await clock.yield()
+    await slice.yieldIfDue()
   }
   return position.number === end && end < last.number ? null : flawOfEnd(last, position)
 }

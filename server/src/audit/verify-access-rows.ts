@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { flawOfAccessState, flawOfRevision, isVouchedFor } from '../access/access-state-flaw.ts'
 import { AccessSum } from '../access/access-sum.ts'
 import { AUDIT_EVENTS_AT_ONCE } from '../base/limits.ts'
+import { TimeSlice } from '../base/time-slice.ts'
 import { accessChangesIn, type AccessRow } from '../ports/access-state.ts'
 import {
   CHAIN_START,
@@ -90,6 +91,7 @@ async function changesSinceCheckpoint(
   tenantId: string,
   { checkpoint, last }: AuditLogState,
 ): Promise<number> {
+  const slice = new TimeSlice(clock)
   let changes = 0
   let number = checkpoint?.last.number ?? last.number
   while (number < last.number) {
@@ -98,7 +100,7 @@ async function changesSinceCheckpoint(
     if (rows.length === 0) break
     changes += accessChangesIn(rows.flatMap(summaryOf))
     number = rows.at(-1)!.number
-    await clock.yield()
+    await slice.yieldIfDue()
   }
   return changes
 }
@@ -136,10 +138,11 @@ async function* rowsOf(
   { clock, store }: AccessRowsWorld,
   tenantId: string,
 ): AsyncGenerator<[name: string, row: AccessRow]> {
+  const slice = new TimeSlice(clock)
   for (const [table, name] of SEALED) {
     for await (const rows of store.accessRows(tenantId, table)) {
       for (const it of rows) yield [name, it]
-      await clock.yield()
+      await slice.yieldIfDue()
     }
   }
 }
@@ -149,13 +152,14 @@ async function flawOfSessions(
   keys: TenantKeys,
   tenantId: string,
 ): Promise<string | null> {
+  const slice = new TimeSlice(clock)
   let [count, first] = [0, '']
   for await (const rows of store.accessRows(tenantId, 'sessions')) {
     for (const { id, statement, proof } of rows) {
       if (statement !== null && proof !== null && keys.attests(statement, proof)) continue
       if (count++ === 0) first = id
     }
-    await clock.yield()
+    await slice.yieldIfDue()
   }
   if (count === 0) return null
   return count === 1

@@ -144,9 +144,6 @@ export const ACCESS_ROWS_AT_ONCE = 200
 /** Audit events read or removed at a time. Ours. */
 export const AUDIT_EVENTS_AT_ONCE = 200
 
-/** Entities searched in such events before other work runs. Ours: a thousand take an eighth of a millisecond. */
-export const AUDIT_THINGS_AT_ONCE = 5_000
-
 /** Page of a list. Source: interface.md, pagination. */
 export const PAGE_SIZE_DEFAULT = 20
 export const PAGE_SIZE_MAX = 100
@@ -280,7 +277,7 @@ export const ALIAS_ATTEMPTS_MAX = 10
 /** Tokens of one tokenize request, unless configured otherwise. Ours: bulk is first-class. */
 export const TOKENIZE_TOKENS_MAX = 10_000
 
-/** Milliseconds one payload may hold the event loop before it yields; the second is for short ones. Ours. */
+/** Milliseconds that work, such as on one payload, may hold the event loop before it yields; the second is for short ones. Ours. */
 export const YIELD_AFTER_MS = 0.25
 export const SHORT_LIST_YIELD_AFTER_MS = 4
 

@@ -8,7 +8,7 @@ import { stillEgress } from '../../test/kit/still-egress.ts'
 import { BUNDLED_PACKAGES } from '../adapters/jail/allowed-modules.ts'
 import type { InProcessCaller } from '../base/access.ts'
 import { Sensitive } from '../base/sensitive.ts'
-import { connectInProcess } from '../http/in-process-connections.ts'
+import { connectInProcess } from '../http/connection/in-process-connections.ts'
 import { openRunner } from './open-runner.ts'
 
 /** Longer than any run here takes on the slowest machine. */

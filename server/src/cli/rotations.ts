@@ -1,3 +1,4 @@
+import { FairSemaphore } from '../base/fair-semaphore.ts'
 import { ROTATIONS_AT_ONCE } from '../base/limits.ts'
 import {
   rotateDataKey,
@@ -52,10 +53,10 @@ export class Rotations {
     hear: Hear,
     done: (tenantId: string) => void,
   ): Promise<void> {
-    const left = [...tenantIds]
+    const slots = new FairSemaphore({ max: ROTATIONS_AT_ONCE })
     const failures: unknown[] = []
-    const rotateRest = async (): Promise<void> => {
-      for (let id = left.shift(); id !== undefined; id = left.shift()) {
+    const rotateInTurn = (id: string): Promise<void> =>
+      slots.run('', async () => {
         try {
           // Otherwise a stopping service would create a key for each of the rest.
           this.#stopping.signal.throwIfAborted()
@@ -64,9 +65,8 @@ export class Rotations {
         } catch (error) {
           failures.push(error)
         }
-      }
-    }
-    await Promise.all(Array.from({ length: ROTATIONS_AT_ONCE }, rotateRest))
+      })
+    await Promise.all(tenantIds.map(rotateInTurn))
     if (failures.length > 0) throw failures[0]
   }
 

@@ -25,7 +25,7 @@ import {
   type Config,
   type Flags,
 } from '../config.ts'
-import { connectInProcess } from '../http/in-process-connections.ts'
+import { connectInProcess } from '../http/connection/in-process-connections.ts'
 import { listen, tryBinding } from '../http/listen.ts'
 import { accessChecker } from '../audit/verify-access-rows.ts'
 import { auditCheckpointer } from '../audit/checkpoint.ts'

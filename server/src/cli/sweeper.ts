@@ -1,4 +1,5 @@
 import { SWEEP_EVERY_MS } from '../base/limits.ts'
+import { TimeSlice } from '../base/time-slice.ts'
 import { clearDeletedTenants } from '../tenants/clear-deleted-tenants.ts'
 import type { World } from '../ports/world.ts'
 
@@ -29,8 +30,9 @@ export class Sweeper {
 
   async #sweep(): Promise<void> {
     const { clock, log, store } = this.#world
+    const slice = new TimeSlice(clock)
     try {
-      while (!this.#stopped && (await store.sweep(clock.now()))) await clock.yield()
+      while (!this.#stopped && (await store.sweep(clock.now()))) await slice.yieldIfDue()
       await clearDeletedTenants(this.#world, () => !this.#stopped)
     } catch (error) {
       if (!this.#stopped) log.error('sweep_failed', error)

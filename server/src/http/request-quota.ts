@@ -6,6 +6,7 @@ import type { FastifyRequest } from 'fastify'
 import type { ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { isStranger, type Principal } from '../base/access.ts'
+import { FairSemaphore, type QueueSlot } from '../base/fair-semaphore.ts'
 import {
   ANSWER_PAUSE_MS_MAX,
   BODY_BYTES_MAX,
@@ -16,30 +17,36 @@ import {
   QUOTA_BYTES_MAX,
   QUOTA_WAIT_MS_MAX,
 } from '../base/limits.ts'
+import { ServiceError } from '../base/service-error.ts'
 import type { Clock } from '../ports/clock.ts'
-import { KeyedSemaphore, type QueueSlot } from './keyed-semaphore.ts'
 import { brokenOff } from './steps/whole-body.ts'
 
 /** The quotas of all tenants. */
 export interface TenantQuotas {
-  readonly bodies: KeyedSemaphore
-  readonly answers: KeyedSemaphore
+  readonly bodies: FairSemaphore
+  readonly answers: FairSemaphore
   /** Slots for reads of unknown size. */
-  readonly reads: KeyedSemaphore
+  readonly reads: FairSemaphore
   /** Slots for requests that turned out to read or produce much. */
-  readonly large: KeyedSemaphore
+  readonly large: FairSemaphore
   /** Memory for request bodies made from tokens, on their way to a destination. */
-  readonly made: KeyedSemaphore
+  readonly made: FairSemaphore
 }
 
 export function createTenantQuotas(clock: Pick<Clock, 'after'>): TenantQuotas {
-  const waitTimeout = (): Promise<void> => clock.after(QUOTA_WAIT_MS_MAX)
+  const quota = (ownerMax: number, queueMax = Infinity): FairSemaphore =>
+    new FairSemaphore({
+      ownerMax,
+      queueMax,
+      waitTimeout: () => clock.after(QUOTA_WAIT_MS_MAX),
+      refuse: () => new ServiceError('tenant_busy'),
+    })
   return {
-    bodies: new KeyedSemaphore(QUOTA_BYTES_MAX, LARGE_BODIES_WAITING_MAX, waitTimeout),
-    answers: new KeyedSemaphore(QUOTA_BYTES_MAX, Infinity, waitTimeout),
-    reads: new KeyedSemaphore(READS_AT_ONCE, Infinity, waitTimeout),
-    large: new KeyedSemaphore(LARGE_READS_AT_ONCE, Infinity, waitTimeout),
-    made: new KeyedSemaphore(QUOTA_BYTES_MAX, Infinity, waitTimeout),
+    bodies: quota(QUOTA_BYTES_MAX, LARGE_BODIES_WAITING_MAX),
+    answers: quota(QUOTA_BYTES_MAX),
+    reads: quota(READS_AT_ONCE),
+    large: quota(LARGE_READS_AT_ONCE),
+    made: quota(QUOTA_BYTES_MAX),
   }
 }
 

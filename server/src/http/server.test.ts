@@ -13,7 +13,7 @@ import { ServiceError } from '../base/service-error.ts'
 import type { Endpoint, EndpointRequest } from './endpoint.ts'
 import { created, noContent, ok, type Answer } from '../request/response.ts'
 import type { AccessPort } from './pipeline-options.ts'
-import { ConnectionThrottle } from './connection-throttle.ts'
+import { ConnectionThrottle } from './connection/connection-throttle.ts'
 import type { PublicAddress } from './format/public-address.ts'
 import { createServer, type Server } from './server.ts'
 

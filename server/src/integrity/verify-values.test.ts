@@ -91,7 +91,7 @@ async function vaultOf(counts: readonly number[]): Promise<TestVault> {
   const vault: TestVault = {
     rows,
     onRead: (found) => found,
-    clock: { yield: async () => {} },
+    clock: { elapsed: () => 0, yield: async () => {} },
     keyring: Object.assign(keyring, { isReadable: async () => true }),
     store: {
       tenants: {

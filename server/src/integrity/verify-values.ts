@@ -1,4 +1,5 @@
 /** Decrypts every value of a vault, to find damaged ones before a request needs them. Changes nothing. */
+import { TimeSlice, type SliceClock } from '../base/time-slice.ts'
 import type { ValueKind, ValueName } from '../ports/unreadable-value.ts'
 import { sealContextOf } from '../key-rotation/seal-context.ts'
 import { UnreadableKey } from '../ports/key-provider.ts'
@@ -9,7 +10,6 @@ import {
   type TenantKeys,
   type WrappedTenantKey,
 } from '../ports/keyring.ts'
-import type { Clock } from '../ports/clock.ts'
 import type { EnvelopeStretch, Envelopes, TenantReader } from '../ports/store.ts'
 import { ENTITIES, ENVELOPE_TABLES, SEALED_NAMES } from '../ports/store/entities.ts'
 import { encryptedColumnsOf } from '../ports/store/entity-columns.ts'
@@ -17,7 +17,7 @@ import type { EnvelopeCursor, StoredEnvelope } from '../ports/stored.ts'
 
 /** The parts of a vault that a verification reads. */
 export interface ReadableVault {
-  readonly clock: Pick<Clock, 'yield'>
+  readonly clock: SliceClock
   readonly keyring: Pick<Keyring, 'open'> & Pick<KeyRepair, 'isReadable'>
   readonly store: { readonly tenants: Pick<TenantReader, 'ids' | 'find' | 'keys' | 'envelopes'> }
 }
@@ -77,13 +77,14 @@ async function* verifyTenant(
     const damaged = await damagedKeys(vault, tenantId, keys)
     yield { values: keys.length, damaged, next: { tenantId, after: FIRST } }
   }
+  const slice = new TimeSlice(vault.clock)
   for (let after: EnvelopeCursor | null = from ?? FIRST; after !== null;) {
     const chunk: Envelopes = await chunkAfter(vault, tenantId, after)
     const damaged = await damagedEnvelopes(vault, tenantId, after, chunk.found)
     const next: EnvelopeCursor | null = depth === 'all' ? chunk.next : tableAfter(after)
     yield { values: chunk.found.length, damaged, next: { tenantId, after: next ?? LAST } }
     after = next
-    await vault.clock.yield()
+    await slice.yieldIfDue()
   }
 }
 

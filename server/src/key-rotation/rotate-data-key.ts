@@ -1,5 +1,6 @@
 /** Rotates a tenant's data key: re-seals every envelope under a new version, then destroys the old one. Decision 0037. */
 import { ENVELOPE_ROWS_AT_ONCE, KEY_ANNOUNCED_LOOK_MS, KEY_RETIREMENT_MS } from '../base/limits.ts'
+import { TimeSlice } from '../base/time-slice.ts'
 import type { KeyMaker, RenewingKeys } from '../ports/keyring.ts'
 import { isUnderOlderKey } from '../ports/retired-keys.ts'
 import type { RenewedEnvelope } from '../ports/change.ts'
@@ -167,6 +168,7 @@ async function* behind(
   tenantId: string,
   { dataKeyId }: RenewingKeys,
 ): AsyncIterable<Envelopes> {
+  const slice = new TimeSlice(world.clock)
   let limit = ENVELOPE_ROWS_AT_ONCE
   let after: EnvelopeCursor | null = null
   do {
@@ -179,7 +181,7 @@ async function* behind(
     after = stretch.next
     // Rows rotated before cost less, so more of them are read at a time.
     limit = ENVELOPE_ROWS_AT_ONCE * (stretch.found.length === 0 ? SKIPPED_FACTOR : 1)
-    await world.clock.yield()
+    await slice.yieldIfDue()
   } while (after !== null)
 }
 

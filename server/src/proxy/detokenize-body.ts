@@ -1,14 +1,14 @@
 import type { RequestContext } from '../request/context.ts'
 import type { Json } from '../base/json.ts'
-import { LARGE_BYTES_MIN, PROXY_TOKENS_MAX, YIELD_AFTER_MS } from '../base/limits.ts'
+import { LARGE_BYTES_MIN, PROXY_TOKENS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { joinTickBatch } from '../request/tick-batching.ts'
+import { runSliced } from '../base/time-slice.ts'
 import { isLive } from '../tokens/find-live.ts'
 import { grantReferenced, idsOf, refuseUnknown } from '../tokens/token-references.ts'
 import { bytesOf, renderWithinBudget, ReadBudget } from '../tokens/read-budget.ts'
 import { readGranted, type GrantedTokens } from '../tokens/read-granted.ts'
 import { showGranted } from '../tokens/shown-tokens.ts'
-import type { Clock } from '../ports/clock.ts'
 import type { FoundToken } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
 import type { BodyExpressions } from './bodies/body-expressions.ts'
@@ -92,7 +92,7 @@ export async function detokenizeBody(
           const { data, wire } = byId.get(id)!
           return whole ? wire() : (data ?? null)
         })
-        return await runYielding(world.clock, rendering)
+        return await runSliced(world.clock, rendering)
       },
     )
     kept = rendered.length
@@ -100,16 +100,5 @@ export async function detokenizeBody(
   } finally {
     const large = attempts !== 1 || bytesOf(tokens) > LARGE_BYTES_MIN
     if (large || kept > LARGE_BYTES_MIN) context.quota?.().releaseLargeRead(kept)
-  }
-}
-
-/** Runs `work` to its end, yielding to the event loop every YIELD_AFTER_MS, and returns its result. */
-async function runYielding<Result>(clock: Clock, work: Generator<void, Result>): Promise<Result> {
-  for (let resumedAt = clock.elapsed(); ;) {
-    const { done, value } = work.next()
-    if (done === true) return value
-    if (clock.elapsed() - resumedAt < YIELD_AFTER_MS) continue
-    await clock.yield()
-    resumedAt = clock.elapsed()
   }
 }

@@ -78,7 +78,7 @@ describe('inChunks()', () => {
     const { clock, work, yields } = workingClock(SHORT_LIST_YIELD_AFTER_MS)
     await inChunks(clock, 16, work)
     assert.equal(yields(), 4)
-    const quick = workingClock(SHORT_LIST_YIELD_AFTER_MS / 128)
+    const quick = workingClock(SHORT_LIST_YIELD_AFTER_MS / 129)
     await inChunks(quick.clock, 128, quick.work)
     assert.equal(quick.yields(), 0)
   })

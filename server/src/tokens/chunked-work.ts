@@ -1,4 +1,5 @@
 import { SHORT_LIST_YIELD_AFTER_MS, YIELD_AFTER_MS } from '../base/limits.ts'
+import { TimeSlice } from '../base/time-slice.ts'
 import type { Clock } from '../ports/clock.ts'
 
 /**
@@ -13,35 +14,28 @@ export function inChunks(
   count: number,
   work: (index: number) => void | Promise<void>,
 ): Promise<void> | undefined {
-  if (count > SHORT_MAX) return runYielding(clock, count, work)
-  const begun = count < LOOK_EVERY ? 0 : clock.elapsed()
+  const ms = count > SHORT_MAX ? YIELD_AFTER_MS : SHORT_LIST_YIELD_AFTER_MS
+  const slice = count < LOOK_EVERY ? null : new TimeSlice(clock, { ms, lookEvery: LOOK_EVERY })
   for (let index = 0; index < count; index++) {
-    let waiting = work(index)
-    if (
-      waiting === undefined &&
-      isLook(index) &&
-      clock.elapsed() - begun > SHORT_LIST_YIELD_AFTER_MS
-    ) {
-      waiting = clock.yield()
-    }
-    if (waiting !== undefined) return waiting.then(() => runYielding(clock, count, work, index + 1))
+    const working = work(index)
+    const waiting = working === undefined ? slice?.yieldIfDue() : working
+    if (waiting !== undefined) return waiting.then(() => runSlices(clock, count, work, index + 1))
   }
   return undefined
 }
 
-async function runYielding(
+async function runSlices(
   clock: Clock,
   count: number,
   work: (index: number) => void | Promise<void>,
-  from = 0,
+  from: number,
 ): Promise<void> {
-  let resumedAt = clock.elapsed()
+  const slice = new TimeSlice(clock, { lookEvery: LOOK_EVERY })
   for (let index = from; index < count; index++) {
-    const waiting = work(index)
-    if (waiting !== undefined) await waiting
-    if (!isLook(index) || clock.elapsed() - resumedAt < YIELD_AFTER_MS) continue
-    await clock.yield()
-    resumedAt = clock.elapsed()
+    const working = work(index)
+    if (working !== undefined) await working
+    const yielded = slice.yieldIfDue()
+    if (yielded !== undefined) await yielded
   }
 }
 
@@ -50,7 +44,3 @@ const SHORT_MAX = 128
 
 /** Reading the clock costs about as much as a small piece of work. */
 const LOOK_EVERY = 4
-
-function isLook(index: number): boolean {
-  return index % LOOK_EVERY === LOOK_EVERY - 1
-}

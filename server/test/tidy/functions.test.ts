@@ -14,7 +14,6 @@ const LONG: Readonly<Record<string, number>> = {
   'src/adapters/storage/postgres/job-reader.ts jobReader': 78,
   'src/adapters/storage/postgres/sweep.ts sweepChunk': 94,
   'src/adapters/storage/sqlite/changes.ts packChange': 74,
-  'src/adapters/storage/sqlite/token-lists.ts tokenLists': 158,
   'src/adapters/storage/sqlite/token-reader-within.ts tokenReaderWithin': 76,
   'src/adapters/storage/sqlite/token-reader.ts tokenReader': 96,
   'src/base/json-fault.ts findJsonFault': 148,

@@ -12,7 +12,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   expressions: ['base', 'ports'],
   access: ['base', 'ports'],
   request: ['base', 'ports', 'access'],
-  http: ['base', 'ports', 'request'],
+  http: ['base', 'ports', 'request', 'adapters/system/patches'],
   'access/applications': ['base', 'ports', 'request', 'access'],
   'access/sessions': ['base', 'ports', 'request', 'access', 'access/applications'],
   definitions: ['base', 'ports', 'request', 'access/applications'],
@@ -36,10 +36,11 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'adapters/canonical-json': ['base', 'ports', 'adapters/worker-thread'],
   'adapters/jail': ['base', 'ports', 'adapters/jail/guest', 'adapters/worker-thread'],
   'adapters/jail/guest': [],
-  'adapters/egress': ['base', 'ports'],
+  'adapters/egress': ['base', 'ports', 'adapters/system/patches'],
   'adapters/worker-thread': ['base'],
   'adapters/metrics': ['base', 'ports'],
   'adapters/system': ['base', 'ports'],
+  'adapters/system/patches': [],
 
   config: ['base', 'ports'],
   routes: ['base', 'ports', 'http', 'access', 'access/applications', 'access/sessions'].concat([
@@ -132,7 +133,12 @@ export function loadedWith(start: string, files: readonly SourceFile[]): Set<str
 }
 
 /** Folders of a module that are modules of their own. */
-const MODULES_INSIDE = ['access/applications', 'access/sessions', 'adapters/jail/guest']
+const MODULES_INSIDE = [
+  'access/applications',
+  'access/sessions',
+  'adapters/jail/guest',
+  'adapters/system/patches',
+]
 
 /** Returns the module a file belongs to: a folder of src/, an adapter, or a file at the top. */
 export function unitOf(file: string): string {

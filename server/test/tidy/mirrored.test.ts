@@ -18,6 +18,7 @@ const ALONE: Readonly<Record<string, string>> = {
   'sqlite/data-folder.ts': 'the database is a folder that one process holds',
   'sqlite/earlier-events.ts':
     'a row holds several audit events: there, a row costs more than an event',
+  'sqlite/event-loop.ts': 'reads run on the event loop, in time slices; PostgreSQL reads elsewhere',
   'sqlite/ids.ts': 'ids are stored as bytes; PostgreSQL has a type for them',
   'sqlite/long-list.ts': 'one writer serves all: a long list must not hold up the others',
   'sqlite/long-rows.ts': 'one writer serves all: each statement is bounded in bytes',

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { interceptReads } from '../system/patches/socket-reading.ts'
 
 /**
  * Drops informational responses from a connection: `100 Continue`, `103 Early Hints` and others.
@@ -19,18 +20,16 @@ export class InformationalFilter {
   }
 
   attach<Connection extends Socket>(socket: Connection): Connection {
-    const read = socket.read.bind(socket)
     this.#buffered = null
-    socket.read = (size?: number): Buffer | null => {
-      // Streams call read(0) themselves to request more data.
-      if (size !== undefined || !this.#atHeaderSection) return read(size) as Buffer | null
+    interceptReads(socket, (read) => {
+      if (!this.#atHeaderSection) return read()
       for (;;) {
-        const chunk = read() as Buffer | null
+        const chunk = read()
         if (chunk === null) return null
         const rest = this.#filter(chunk)
         if (rest !== null) return rest
       }
-    }
+    })
     return socket
   }
 

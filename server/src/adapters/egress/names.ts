@@ -1,6 +1,11 @@
+import { LRUCache } from 'lru-cache'
 import { lookup } from 'node:dns'
+import { FairSemaphore } from '../../base/fair-semaphore.ts'
 import {
   EGRESS_ADDRESSES_MAX,
+  EGRESS_LOOKUPS_MAX,
+  EGRESS_LOOKUPS_OF_ONE_MAX,
+  EGRESS_LOOKUPS_WAITING_MAX,
   EGRESS_LOOKUP_MS_MAX,
   EGRESS_NAME_MS,
   EGRESS_NAMELESS_MS,
@@ -8,7 +13,6 @@ import {
 } from '../../base/limits.ts'
 import { EgressFailure } from '../../ports/egress.ts'
 import { knownAddress, type KnownAddress } from './destination-rule.ts'
-import { LookupQueue } from './lookup-queue.ts'
 
 /** Returns all addresses of a name, in the order to try them; rejects when it has none. */
 export type Resolve = (name: string) => Promise<readonly string[]>
@@ -32,8 +36,14 @@ export interface NameAnswer {
 export class Names {
   readonly #resolve: Resolve
   readonly #now: () => number
-  readonly #remembered = new Map<string, Remembered>()
-  readonly #queue = new LookupQueue()
+  readonly #remembered = new LRUCache<string, Remembered>({ max: EGRESS_NAMES_MAX })
+  /** Never all for one owner, whose slow names would block the names of others. */
+  readonly #lookups = new FairSemaphore({
+    max: EGRESS_LOOKUPS_MAX,
+    ownerMax: EGRESS_LOOKUPS_OF_ONE_MAX,
+    queueMax: EGRESS_LOOKUPS_WAITING_MAX,
+    refuse: () => new Error('Too many names are being looked up'),
+  })
 
   constructor(resolve: Resolve, now: () => number) {
     this.#resolve = resolve
@@ -53,11 +63,7 @@ export class Names {
   #remember(asked: string, answer: Promise<NameAnswer>): void {
     // An answer does not age until it has arrived.
     const entry: Remembered = { answer, until: Infinity }
-    this.#remembered.delete(asked)
     this.#remembered.set(asked, entry)
-    if (this.#remembered.size > EGRESS_NAMES_MAX) {
-      this.#remembered.delete(this.#remembered.keys().next().value!)
-    }
     answer.then(
       () => (entry.until = this.#now() + EGRESS_NAME_MS),
       () => (entry.until = this.#now() + EGRESS_NAMELESS_MS),
@@ -66,15 +72,18 @@ export class Names {
 
   async #lookUp(owner: string, name: string): Promise<NameAnswer> {
     const { promise: found, resolve, reject } = Promise.withResolvers<readonly string[]>()
-    const stopWaiting = this.#queue.acquire(owner, () => {
+    const begin = (): void => {
       // An abandoned lookup keeps its slot until it returns, because it still occupies a thread.
-      const release = (): void => this.#queue.release(owner)
+      const release = (): void => this.#lookups.release(owner)
       this.#resolve(name).then(resolve, reject).finally(release)
-    })
-    if (stopWaiting === null) reject(new Error('Too many names are being looked up'))
+    }
+    const slot = this.#lookups.acquire(owner)
+    if (slot === undefined) begin()
+    else slot.acquired.then(begin, reject)
     const timer = setTimeout(() => {
-      stopWaiting?.()
-      reject(new Error('The resolver did not answer'))
+      const error = new Error('The resolver did not answer')
+      slot?.leave(error)
+      reject(error)
     }, EGRESS_LOOKUP_MS_MAX)
     try {
       return answerOf(await found)

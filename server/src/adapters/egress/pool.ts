@@ -1,4 +1,5 @@
 import type { Agent } from 'node:http'
+import { FairSemaphore, type QueueSlot } from '../../base/fair-semaphore.ts'
 import {
   EGRESS_CONNECTIONS_MAX,
   EGRESS_EARLY_CLOSE_MS,
@@ -44,9 +45,13 @@ export class Pool {
   readonly #memory: TlsMemory = { session: undefined }
   /** The most recently used comes last. */
   readonly #idle: PooledConnection[] = []
-  readonly #waiting = new Set<QueuedCall>()
+  readonly #slots = new FairSemaphore({
+    max: EGRESS_CONNECTIONS_MAX,
+    queueMax: EGRESS_WAITING_MAX,
+    refuse: () => new EgressFailure('unreachable', { cause: new Error(QUEUE_FULL) }),
+  })
+  readonly #waiting = new Map<QueuedCall, QueueSlot>()
   #agent: DialAgent | null = null
-  #active = 0
   #answered = false
   #closed = false
 
@@ -89,12 +94,22 @@ export class Pool {
 
   /** Starts `call` at once or when a connection is free; fails it when the queue is full. */
   admit(call: QueuedCall): void {
-    if (this.#active < EGRESS_CONNECTIONS_MAX) this.#begin(call)
-    else if (this.#waiting.size < EGRESS_WAITING_MAX) this.#waiting.add(call)
-    else {
-      const cause = new Error('Too many requests wait for a connection')
-      call.fail(new EgressFailure('unreachable', { cause }))
+    const slot = this.#slots.acquire(OWNER)
+    if (slot === undefined) {
+      call.begin()
+      return
     }
+    this.#waiting.set(call, slot)
+    // Runs after undici has finished with the response whose end released the slot.
+    slot.acquired.then(
+      () => {
+        if (this.#waiting.delete(call)) call.begin()
+        else this.release(null)
+      },
+      (error: unknown) => {
+        if (this.#waiting.delete(call)) call.fail(error)
+      },
+    )
   }
 
   /** Returns a connection for a call through undici, an idle one if there is one. */
@@ -104,7 +119,7 @@ export class Pool {
 
   newConnection({ reusable } = { reusable: true }): PooledConnection {
     // Idle ones may have been passed over: no more of both than requests may be in flight, this one included.
-    if (this.#idle.length + this.#active > EGRESS_CONNECTIONS_MAX) this.#idle.shift()?.drop()
+    if (this.#idle.length + this.#slots.held > EGRESS_CONNECTIONS_MAX) this.#idle.shift()?.drop()
     const connection: PooledConnection = new PooledConnection(
       this.#target,
       this.#settings,
@@ -117,12 +132,13 @@ export class Pool {
 
   /** Removes a call that has not started. */
   leave(call: QueuedCall): void {
+    const slot = this.#waiting.get(call)
     this.#waiting.delete(call)
+    slot?.leave(LEFT)
   }
 
   /** Ends a call that has started, and takes back its connection if it used one. */
   release(connection: PooledConnection | null): void {
-    this.#active -= 1
     if (connection !== null && !connection.dropped) {
       if (this.#closed || !connection.reusable) connection.drop()
       else {
@@ -130,16 +146,15 @@ export class Pool {
         this.#idle.push(connection)
       }
     }
-    // Deferred until undici has finished with the response that just ended.
-    if (this.#waiting.size > 0) queueMicrotask(this.#beginNext)
-    else if (this.#closed && this.#active === 0) this.#agent?.destroy()
+    this.#slots.release(OWNER)
+    if (this.#closed && this.#slots.held === 0) this.#agent?.destroy()
   }
 
   /** Closes idle connections now, and the others when they are released. */
   retire(): void {
     this.#closed = true
     for (const connection of this.#idle.splice(0)) connection.drop()
-    if (this.#active === 0) this.#agent?.destroy()
+    if (this.#slots.held === 0) this.#agent?.destroy()
   }
 
   #onClosed(connection: PooledConnection, unannounced: boolean): void {
@@ -152,16 +167,9 @@ export class Pool {
     if (unannounced && soon) this.history.noteClose()
     connection.releasedAt = null
   }
-
-  readonly #beginNext = (): void => {
-    const [call] = this.#waiting
-    if (call === undefined || this.#active >= EGRESS_CONNECTIONS_MAX) return
-    this.#waiting.delete(call)
-    this.#begin(call)
-  }
-
-  #begin(call: QueuedCall): void {
-    this.#active += 1
-    call.begin()
-  }
 }
+
+/** All calls of a pool are of one owner. */
+const OWNER = ''
+const LEFT = new Error('The call left the queue')
+const QUEUE_FULL = 'Too many requests wait for a connection'

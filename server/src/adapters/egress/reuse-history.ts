@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { EGRESS_CLOSE_MEMORY_MS, EGRESS_CLOSES_MAX } from '../../base/limits.ts'
 
 /**
@@ -8,31 +9,29 @@ import { EGRESS_CLOSE_MEMORY_MS, EGRESS_CLOSES_MAX } from '../../base/limits.ts'
  * cannot know whether that was carried out (RFC 9112, section 9.3.1).
  */
 export class ReuseHistory {
-  /** Times in milliseconds, by owner and destination; the latest comes last. */
-  readonly #closes = new Map<string, Map<string, number>>()
+  /** Times in milliseconds, by owner, the latest last, and destination. */
+  readonly #closes = new Map<string, LRUCache<string, number>>()
 
   noteClose(owner: string, destination: string, now: number): void {
     this.#forget(now)
-    const closes = this.#closes.get(owner) ?? new Map<string, number>()
+    const closes =
+      this.#closes.get(owner) ?? new LRUCache<string, number>({ max: EGRESS_CLOSES_MAX })
     this.#closes.delete(owner)
     this.#closes.set(owner, closes)
-    closes.delete(destination)
     closes.set(destination, now)
-    const [oldest] = closes.keys()
-    if (closes.size > EGRESS_CLOSES_MAX) closes.delete(oldest!)
   }
 
   /** Whether there was no such close within EGRESS_CLOSE_MEMORY_MS. */
   isSteady(owner: string, destination: string, now: number): boolean {
-    const at = this.#closes.get(owner)?.get(destination)
+    const at = this.#closes.get(owner)?.peek(destination)
     return at === undefined || now - at >= EGRESS_CLOSE_MEMORY_MS
   }
 
   /** Drops owners whose last close is too long ago to matter; they come first. */
   #forget(now: number): void {
     for (const [owner, closes] of this.#closes) {
-      const last = [...closes.values()].at(-1)!
-      if (now - last < EGRESS_CLOSE_MEMORY_MS) return
+      const [last] = closes.values()
+      if (now - last! < EGRESS_CLOSE_MEMORY_MS) return
       this.#closes.delete(owner)
     }
   }

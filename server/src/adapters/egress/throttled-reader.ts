@@ -5,6 +5,9 @@ import {
   EGRESS_PORTION_CHUNKS,
 } from '../../base/limits.ts'
 import type { ReadThrottle } from '../../base/read-throttle.ts'
+import { beforeDestroy } from '../system/patches/socket-closing.ts'
+import { interceptReads } from '../system/patches/socket-reading.ts'
+import { isGivenUpByUndici, liftHeaderLimit } from '../system/patches/undici-parser.ts'
 
 /**
  * Makes undici read a connection in portions, as the throttle's budget allows.
@@ -44,16 +47,14 @@ export class ThrottledReader {
   }
 
   attach<Connection extends Socket>(socket: Connection): Connection {
-    const read = socket.read.bind(socket)
     this.#waiting = false
     const resume = (): void => {
       this.#waiting = false
       socket.emit('readable')
     }
-    socket.read = (size?: number): Buffer | null => {
-      // Streams call read(0) themselves to request more data.
-      if (size !== undefined) return read(size) as Buffer | null
-      if (isGivenUp(socket.errored)) return null
+    interceptReads(socket, (read) => {
+      // It would otherwise parse the rest of that data. What came before a destination closed is still read to its end.
+      if (isGivenUpByUndici(socket.errored)) return null
       if (this.#throttle.isExhausted) {
         if (!this.#waiting) this.#throttle.wait(this.#owner, resume)
         this.#waiting = true
@@ -61,16 +62,14 @@ export class ThrottledReader {
       }
       this.#learn()
       const isLong = socket.readableLength > this.#portion
-      const portion = (isLong ? read(this.#portion) : read()) as Buffer | null
+      const portion = isLong ? read(this.#portion) : read()
       this.#bytes = portion?.length ?? 0
       if (isLong && this.#atHeaderSection) this.#throttle.spend(linesIn(portion!))
       return portion
-    }
-    const destroy = socket.destroy.bind(socket)
-    socket.destroy = (error?: Error) => {
-      if (isGivenUp(error ?? null)) overlookTheRest(socket)
-      return destroy(error)
-    }
+    })
+    beforeDestroy(socket, (error) => {
+      if (isGivenUpByUndici(error)) liftHeaderLimit(socket)
+    })
     return socket
   }
 
@@ -81,27 +80,6 @@ export class ThrottledReader {
       Math.min(EGRESS_PORTION_BYTES_MAX, Math.max(EGRESS_PORTION_BYTES_MIN, bytes)),
     )
     this.#chunks = 0
-  }
-}
-
-/**
- * Whether undici dropped the connection because of the data it read; it would otherwise parse the rest of that data.
- * Data that arrived before the destination closed the connection is still read to its end.
- */
-function isGivenUp(error: Error | null): boolean {
-  return error !== null && 'code' in error && String(error.code).startsWith('UND_ERR_')
-}
-
-/**
- * Stops undici's parser from creating an error for every further line of an oversized header section. There may be ten
- * thousand such lines in the data read, each costing as much as twenty ordinary ones. Undici has no option for this, so
- * it changes the parser's internal limit.
- */
-function overlookTheRest(socket: Socket): void {
-  const key = Object.getOwnPropertySymbols(socket).find((it) => it.description === 'parser')
-  const parser: unknown = key === undefined ? null : Reflect.get(socket, key)
-  if (typeof parser === 'object' && parser !== null && 'headersMaxSize' in parser) {
-    parser.headersMaxSize = Infinity
   }
 }
 

@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache'
+import { FairSemaphore } from '../../base/fair-semaphore.ts'
 import {
   EGRESS_DIALLED_HOSTS_MAX,
   EGRESS_DIALS_AT_ONCE,
@@ -24,8 +26,10 @@ export interface TunnelLease {
  */
 export class TunnelLimits {
   readonly #now: () => number
-  readonly #open = new Map<string, number>()
-  #total = 0
+  readonly #open = new FairSemaphore({
+    max: EGRESS_TUNNELS_MAX,
+    ownerMax: EGRESS_TUNNELS_OF_ONE_MAX,
+  })
   readonly #dials: Allowances
   readonly #failures: Allowances
   readonly #failuresOfHost: Allowances
@@ -45,13 +49,12 @@ export class TunnelLimits {
   acquire(owner: string, host: string): TunnelLease {
     const now = this.#now()
     const destination = `${owner} ${host}`
-    const open = this.#open.get(owner) ?? 0
-    if (open >= EGRESS_TUNNELS_OF_ONE_MAX) {
+    if (this.#open.isFull(owner)) {
       throw new EgressLimitReached(
         `Too many connections: the tenant's reactors have ${EGRESS_TUNNELS_OF_ONE_MAX} open`,
       )
     }
-    if (this.#total >= EGRESS_TUNNELS_MAX) {
+    if (!this.#open.isFree(owner)) {
       throw new EgressLimitReached(
         `Too many connections: reactors have ${EGRESS_TUNNELS_MAX} open in all`,
       )
@@ -70,20 +73,14 @@ export class TunnelLimits {
       )
     }
     this.#dials.spend(destination, now)
-    this.#total += 1
-    this.#open.set(owner, open + 1)
+    this.#open.forceAcquire(owner)
     return {
       noteFailure: () => {
         const now = this.#now()
         this.#failures.spend(owner, now)
         this.#failuresOfHost.spend(destination, now)
       },
-      release: () => {
-        this.#total -= 1
-        const left = this.#open.get(owner)! - 1
-        if (left === 0) this.#open.delete(owner)
-        else this.#open.set(owner, left)
-      },
+      release: () => this.#open.release(owner),
     }
   }
 }
@@ -92,8 +89,10 @@ export class TunnelLimits {
 class Allowances {
   readonly #most: number
   readonly #perMs: number
-  /** The one used last comes last. */
-  readonly #spent = new Map<string, { left: number; at: number }>()
+  /** Only spending keeps a key: looking at one, which a refused caller can do, must not push out others. */
+  readonly #spent = new LRUCache<string, { left: number; at: number }>({
+    max: EGRESS_DIALLED_HOSTS_MAX,
+  })
 
   constructor(most: number, perMs: number) {
     this.#most = most
@@ -101,18 +100,13 @@ class Allowances {
   }
 
   left(key: string, now: number): number {
-    const known = this.#spent.get(key)
+    const known = this.#spent.peek(key)
     if (known === undefined) return this.#most
     return Math.min(this.#most, known.left + (now - known.at) * this.#perMs)
   }
 
   spend(key: string, now: number): void {
-    const left = this.left(key, now) - 1
-    this.#spent.delete(key)
-    this.#spent.set(key, { left, at: now })
-    if (this.#spent.size > EGRESS_DIALLED_HOSTS_MAX) {
-      this.#spent.delete(this.#spent.keys().next().value!)
-    }
+    this.#spent.set(key, { left: this.left(key, now) - 1, at: now })
   }
 }
 

@@ -9,7 +9,7 @@
  *   |          isAllowedDestination() the destinations of the caller         |
  *   |          beforeLookup()         what no address could make right       |
  *   |          DNS: Names             per owner; kept 5 s, failures 1 s      |
- *   |            LookupQueue          fair; 3 lookups at a time, 2 per owner |
+ *   |            FairSemaphore        3 lookups at a time, 2 per owner       |
  *   |          judge(all addresses)   one forbidden address refuses all      |
  *   +------------------------------------------------------------------------+
  *        | VettedRoute: the addresses, no name                        | the addresses
@@ -45,6 +45,7 @@
  *  - Callers cannot set the fields that name the destination or frame the body: these come from the route and the body.
  *  - Queues, lookups, connection attempts, header sections and silence are bounded; reads are throttled per tick.
  */
+import { LRUCache } from 'lru-cache'
 import { networkInterfaces } from 'node:os'
 import type { Duplex } from 'node:stream'
 import type { SecureContext } from 'node:tls'
@@ -93,10 +94,11 @@ export class UndiciEgress implements Egress {
   readonly #throttle = new ReadThrottle(TICK_CLOCK)
   readonly #reuse = new ReuseHistory()
   readonly #authorities: readonly string[]
-  /** By sender and destination; the most recently used comes last. */
-  readonly #pools = new Map<string, Pool>()
-  /** The most recently used pool. */
-  #usedLast: Pool | null = null
+  /** By sender and destination. */
+  readonly #pools = new LRUCache<string, Pool>({
+    max: EGRESS_POOLS_MAX,
+    dispose: (pool) => pool.retire(),
+  })
   readonly #tunnels = new Set<Duplex>()
   readonly #tunnelLimits = new TunnelLimits(() => this.#timekeeper.now())
   #trust: SecureContext | null = null
@@ -179,7 +181,6 @@ export class UndiciEgress implements Egress {
     this.#closed = true
     for (const it of this.#tunnels) it.destroy()
     this.#timekeeper.abortAll()
-    for (const pool of this.#pools.values()) pool.retire()
     this.#pools.clear()
     this.#timekeeper.stop()
   }
@@ -206,15 +207,10 @@ export class UndiciEgress implements Egress {
   }
 
   #poolFor({ target, sender, key }: VettedPath): Pool {
-    const pool = this.#pools.get(key) ?? this.#newPool(target, sender)
-    if (pool === this.#usedLast) return pool
-    this.#usedLast = pool
-    this.#pools.delete(key)
-    this.#pools.set(key, pool)
-    if (this.#pools.size > EGRESS_POOLS_MAX) {
-      const [oldest, idlest] = this.#pools.entries().next().value!
-      this.#pools.delete(oldest)
-      idlest.retire()
+    let pool = this.#pools.get(key)
+    if (pool === undefined) {
+      pool = this.#newPool(target, sender)
+      this.#pools.set(key, pool)
     }
     return pool
   }

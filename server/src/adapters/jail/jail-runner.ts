@@ -4,7 +4,7 @@
  *   run(run)
  *      |
  *   +-- service process ----------------------------------------------------------------+
- *   |  RunQueue: 64 runs at a time, 16 per tenant; 64 waiting per tenant, 5 s each      |
+ *   |  run slots: 64 at a time, 16 per tenant; 64 waiting per tenant, 5 s each          |
  *   |      |                                                                            |
  *   |  picks a GuestProcess, in this order:                                             |
  *   |      warm        same tenant, reactor and version; stopped (SIGSTOP) between runs |
@@ -76,7 +76,7 @@ import { ResultReader } from './result-reader.ts'
 import { portable } from './portable.ts'
 import { findReactorPackages } from './reactor-packages.ts'
 import { testWalls, type TestedWalls } from './self-test.ts'
-import { RunQueue } from './run-queue.ts'
+import { createRunSlots } from './run-slots.ts'
 import type { GuestFileAccess, Walls } from './walls.ts'
 import { WarmProcesses } from './warm-processes.ts'
 
@@ -133,7 +133,7 @@ export class JailRunner implements ReactorRunner {
   readonly #running = new Set<GuestProcess>()
   /** All guests that exist, in any state. */
   readonly #guests = new Set<GuestProcess>()
-  readonly #queue = new RunQueue()
+  readonly #slots = createRunSlots()
   readonly #watch: NodeJS.Timeout
   #filling: NodeJS.Timeout | undefined
   readonly #measured: JailSettings['measured']
@@ -225,26 +225,26 @@ export class JailRunner implements ReactorRunner {
   }
 
   hasCapacity(tenantId: string): boolean {
-    return this.#queue.hasCapacity(tenantId)
+    return this.#slots.hasCapacity(tenantId)
   }
 
   async run(run: SandboxRun, admit?: Admit): Promise<ReactorOutcome> {
     if (this.#closed || this.level === null)
       throw new RunnerUnavailable('The sandbox is not available')
-    const queued = !this.#queue.mayRun(run.tenantId)
-    const release = await this.#queue.acquire(run.tenantId)
+    const queued = this.#slots.acquire(run.tenantId)
+    if (queued !== undefined) await queued.acquired
     let finished = Promise.resolve()
     try {
       const warm = this.#warm.take(run)
       const guest = warm ?? (await this.#processFor(run))
-      if (queued || warm === null) await this.#admit(guest, admit)
+      if (queued !== undefined || warm === null) await this.#admit(guest, admit)
       warm?.thaw()
       const outcome = await this.#runIn(guest, run)
       finished = this.#finish(guest, run)
       return outcome
     } finally {
       // The caller need not wait for this, but the next run in the queue must.
-      void finished.finally(release)
+      void finished.finally(() => this.#slots.release(run.tenantId))
       // After the run: starting a process takes longer than most runs do.
       this.#fill()
     }

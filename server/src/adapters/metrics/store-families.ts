@@ -1,3 +1,4 @@
+import { TimeSlice } from '../../base/time-slice.ts'
 import type { JobCounts } from '../../ports/jobs.ts'
 import type { Store } from '../../ports/store.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -29,12 +30,13 @@ export function storeFamilies(
 async function keyFamilies(clock: Clock, store: Pick<Store, 'tenants'>): Promise<Family[]> {
   let [oldest, rotating] = [Infinity, 0]
   const ids = await store.tenants.ids()
-  for (const [n, id] of ids.entries()) {
+  const slice = new TimeSlice(clock)
+  for (const id of ids) {
     const keys = (await store.tenants.keys(id)).filter((it) => it.purpose === 'enc')
     const newest = keys.reduce((latest, it) => Math.max(latest, it.createdAt), 0)
     if (keys.length > 0) oldest = Math.min(oldest, newest)
     if (keys.length > 1) rotating += 1
-    if (n % 100 === 99) await clock.yield()
+    await slice.yieldIfDue()
   }
   const age = Number.isFinite(oldest) ? Math.max(0, clock.now() - oldest) / 1000 : 0
   return [

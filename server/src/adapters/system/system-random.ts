@@ -1,6 +1,6 @@
 import { generateKeyPair, randomFillSync } from 'node:crypto'
 import { promisify } from 'node:util'
-import { FairQueue } from '../../base/fair-queue.ts'
+import { FairSemaphore } from '../../base/fair-semaphore.ts'
 import { KiB } from '../../base/limits.ts'
 import type { WorldRandom } from '../../ports/random.ts'
 
@@ -15,7 +15,7 @@ export class SystemRandom implements WorldRandom {
   readonly #pool = new Uint8Array(POOL_BYTES)
   /** Bytes before this index are returned and wiped; at the end of the pool nothing is left. */
   #given = POOL_BYTES
-  readonly #keyQueue = new FairQueue()
+  readonly #keyTurns = new FairSemaphore({ max: 1 })
 
   bytes(length: number): Uint8Array {
     if (length > PORTION_BYTES_MAX) return randomFillSync(new Uint8Array(length))
@@ -29,7 +29,7 @@ export class SystemRandom implements WorldRandom {
 
   /** Queued, since each generation occupies one of Node's four pool threads, which DNS look-ups use too. */
   async signingKey(tenantId: string): Promise<Uint8Array> {
-    return await this.#keyQueue.run(tenantId, async () => {
+    return await this.#keyTurns.run(tenantId, async () => {
       const { privateKey } = await promisify(generateKeyPair)('rsa', { modulusLength: 2048 })
       return privateKey.export({ type: 'pkcs8', format: 'der' })
     })

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { FairQueue } from '../../base/fair-queue.ts'
+import { FairSemaphore } from '../../base/fair-semaphore.ts'
 
 interface WorkerThreadSettings {
   /** The bound of its heap. */
@@ -14,7 +14,7 @@ interface WorkerThreadSettings {
  * It has one task at a time, so that a task it dies of affects no other, and serves the owners round-robin.
  */
 export class WorkerThread<Task, Answer> {
-  readonly #queue = new FairQueue()
+  readonly #turns = new FairSemaphore({ max: 1 })
   readonly #program: URL
   readonly #settings: WorkerThreadSettings
   #worker: Worker | null = null
@@ -28,7 +28,7 @@ export class WorkerThread<Task, Answer> {
 
   /** Resolves with the thread's answer; rejects if it dies of the task, or is closed. */
   async run(owner: string, task: Task): Promise<Answer> {
-    return await this.#queue.run(owner, () => this.#runThere(task))
+    return await this.#turns.run(owner, () => this.#runThere(task))
   }
 
   /** Ends the thread. Tasks in progress or submitted later are rejected. */

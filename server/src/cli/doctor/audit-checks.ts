@@ -6,6 +6,7 @@ import { precedesAccessStates, precedesCheckpoints } from '../../access/root-key
 import { isAccessSealed, verifyAccessRows } from '../../audit/verify-access-rows.ts'
 import { flawOfNewest } from '../../audit/verification.ts'
 import { AUDIT_CHECKPOINT_LAG_MS_MAX, AUDIT_SWEEP_MS } from '../../base/limits.ts'
+import { TimeSlice } from '../../base/time-slice.ts'
 import { timeOfAuditEvent } from '../../ports/audit-log.ts'
 import { flawOfCheckpointFile } from '../checkpoint-file.ts'
 import { CheckSkipped, failed, ok, warning, type Check, type Finding } from './check.ts'
@@ -35,6 +36,7 @@ async function checkNewest({ vault, keyring: open, rootKeys }: DoctorContext): P
   const rule = older ? 'left to the service' : 'required'
   const clock = new SystemClock()
   const since = clock.elapsed()
+  const slice = new TimeSlice(clock)
   let count = 0
   for (const id of await tenants.ids()) {
     if (clock.elapsed() - since > TENANTS_MS_MAX) break
@@ -47,7 +49,7 @@ async function checkNewest({ vault, keyring: open, rootKeys }: DoctorContext): P
       )
     }
     count++
-    await clock.yield()
+    await slice.yieldIfDue()
   }
   return ok(`The newest events of ${count} tenants continue genuine checkpoints.`)
 }

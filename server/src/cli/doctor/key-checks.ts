@@ -1,3 +1,4 @@
+import { TimeSlice } from '../../base/time-slice.ts'
 import { X509Certificate } from 'node:crypto'
 import { existsSync, lstatSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
@@ -189,6 +190,7 @@ async function checkTenantKeys({ vault, keyring: open }: DoctorContext): Promise
     )
   }
   const since = clock.elapsed()
+  const slice = new TimeSlice(clock)
   const damaged: string[] = []
   let opened = 0
   for (const id of ids) {
@@ -198,7 +200,7 @@ async function checkTenantKeys({ vault, keyring: open }: DoctorContext): Promise
       damaged.push(`version ${it.version} of the ${it.purpose} key of tenant ${id}`)
     }
     opened++
-    await clock.yield()
+    await slice.yieldIfDue()
   }
   if (damaged.length > 0) {
     return failed(

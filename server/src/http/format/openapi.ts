@@ -8,20 +8,22 @@ import { z } from 'zod'
 import { INVOCATIONS } from '../../base/access.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import { acceptsIdempotencyKeys, type Endpoint, type Operation } from '../endpoint.ts'
+import { TimeSlice, type SliceClock } from '../../base/time-slice.ts'
 import { ANSWER_HEADERS, responsesOf, sharedResponses, type Show } from './openapi-responses.ts'
 import { isStreaming, type StreamingEndpoint } from '../streaming/streaming-endpoint.ts'
 
-/** `pause` is awaited between two operations: generating them all takes a tenth of a second. */
+/** In time slices: generating all operations takes a tenth of a second. */
 export async function openApiDocument(
   endpoints: readonly (Endpoint | StreamingEndpoint)[],
   version: string,
-  pause: () => Promise<void>,
+  clock: SliceClock,
 ): Promise<JsonObject> {
+  const slice = new TimeSlice(clock)
   const schemas: JsonObject = {}
   const paths: Record<string, JsonObject> = {}
   const responses = sharedResponses((schema) => shown(schema, schemas))
   for (const endpoint of endpoints) {
-    await pause()
+    await slice.yieldIfDue()
     for (const path of pathsOf(endpoint)) {
       const item = (paths[path.replaceAll(/:([a-z_]+)/gi, '{$1}')] ??= {})
       const operation = operationOf({ ...endpoint, path }, (schema) => shown(schema, schemas))

@@ -8,7 +8,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { HEADERS_MAX, IDEMPOTENCY_KEY_CHARS_MAX, TRACE_ID_CHARS_MAX } from '../../base/limits.ts'
 import { ServiceError } from '../../base/service-error.ts'
-import { NOT_WELL_FORMED } from '../framing.ts'
+import { NOT_WELL_FORMED } from '../connection/framing.ts'
 
 /** Each has a bit of its own. */
 const SINGLE = new Map(

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Principal } from '../../base/access.ts'
-import { inProcessCallerOf } from '../in-process-connections.ts'
+import { inProcessCallerOf } from '../connection/in-process-connections.ts'
 import type { AccessPort } from '../pipeline-options.ts'
 import { refuseAmbiguous } from './begin-request.ts'
 

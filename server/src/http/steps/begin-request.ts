@@ -5,9 +5,9 @@ import { ServiceError } from '../../base/service-error.ts'
 import { refuseUnmet } from '../expectations.ts'
 import { checkHeaders, traceIdOf } from '../format/request-headers.ts'
 import { checkTarget } from '../format/request-target.ts'
-import { cameAfterLast, endAfterAnswer, NOT_WELL_FORMED } from '../framing.ts'
+import { cameAfterLast, endAfterAnswer, NOT_WELL_FORMED } from '../connection/framing.ts'
 import type { PipelineOptions } from '../pipeline-options.ts'
-import { wasKept } from '../pipelining.ts'
+import { wasKept } from '../connection/pipelining.ts'
 
 /** Begins a request: registers it with the read throttle, and stamps its time of arrival and its trace id. */
 export function beginRequest(

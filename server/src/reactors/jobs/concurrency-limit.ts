@@ -1,3 +1,4 @@
+import { FairSemaphore } from '../../base/fair-semaphore.ts'
 import {
   CALLBACKS_AT_ONCE,
   CALLBACKS_OF_ONE_AT_ONCE,
@@ -19,41 +20,37 @@ const LIMITS: Readonly<
 
 /** Counts the jobs in flight, so that neither one tenant nor one unresponsive receiver uses up the limit. */
 export class JobConcurrencyLimit {
-  readonly #counts = new Map<string, number>()
-  readonly #full = new Map<string, Set<string>>()
+  readonly #stages = {
+    run: slotsOf('run'),
+    deliver: slotsOf('deliver'),
+    keep: slotsOf('keep'),
+    dead: slotsOf('dead'),
+  }
 
   /** Returns the release function; null if a limit is reached. */
   acquire(stage: JobStage, tenantId: string, deliveryQueue: string): (() => void) | null {
-    const names = [stage, `${stage} ${tenantId}`, `${stage} ${tenantId} ${deliveryQueue}`] as const
-    const limits = LIMITS[stage]
-    if (names.some((it, n) => this.#count(it) >= limits[n]!)) return null
-    for (const it of names) this.#counts.set(it, this.#count(it) + 1)
-    if (this.#count(names[2]) === limits[2]) this.#queues(names[1]).add(deliveryQueue)
+    const { tenants, queues } = this.#stages[stage]
+    const queue = `${tenantId} ${deliveryQueue}`
+    if (!queues.isFree(queue) || !tenants.tryAcquire(tenantId)) return null
+    queues.forceAcquire(queue)
     return () => {
-      for (const it of names) {
-        const left = this.#count(it) - 1
-        if (left === 0) this.#counts.delete(it)
-        else this.#counts.set(it, left)
-      }
-      const queues = this.#queues(names[1])
-      queues.delete(deliveryQueue)
-      if (queues.size === 0) this.#full.delete(names[1])
+      tenants.release(tenantId)
+      queues.release(queue)
     }
   }
 
   /** Returns the tenant's delivery queues at their limit for jobs of that stage. */
   fullQueues(stage: JobStage, tenantId: string): string[] {
-    return [...(this.#full.get(`${stage} ${tenantId}`) ?? [])]
+    const prefix = `${tenantId} `
+    const full = this.#stages[stage].queues.fullOwners().filter((it) => it.startsWith(prefix))
+    return full.map((it) => it.slice(prefix.length))
   }
+}
 
-  #count(name: string): number {
-    return this.#counts.get(name) ?? 0
-  }
-
-  /** Returns the full queues of a stage and tenant. */
-  #queues(name: string): Set<string> {
-    const queues = this.#full.get(name) ?? new Set()
-    this.#full.set(name, queues)
-    return queues
+function slotsOf(stage: JobStage): { tenants: FairSemaphore; queues: FairSemaphore } {
+  const [max, ownerMax, deliveryQueue] = LIMITS[stage]
+  return {
+    tenants: new FairSemaphore({ max, ownerMax }),
+    queues: new FairSemaphore({ ownerMax: deliveryQueue }),
   }
 }

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { SqliteValue } from './batch.ts'
 import { keyOfPacked } from './ids.ts'
@@ -53,7 +54,7 @@ export class TokenBlocks {
    * then. A block is cached only by a batch after the one that began it, so a block that was rolled
    * back never is.
    */
-  readonly #remembered = new Map<string, Newest>()
+  readonly #remembered = new LRUCache<string, Newest>({ max: REMEMBERED_MAX })
   #tenants: SqliteValue[] = []
   #internalIds: Uint8Array[] = []
   #owners: SqliteValue[] = []
@@ -191,7 +192,6 @@ export class TokenBlocks {
   }
 
   #remember(name: string, newest: Newest): void {
-    if (this.#remembered.size >= REMEMBERED_MAX) this.#remembered.clear()
     this.#remembered.set(name, { ...newest, first: Uint8Array.from(newest.first) })
   }
 

@@ -1,9 +1,11 @@
 import { LRUCache } from 'lru-cache'
 import { INLINE_DATA_BYTES_MAX } from '../../../base/limits.ts'
+import { TimeSlice } from '../../../base/time-slice.ts'
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { Page, PageRequest, TokenReader } from '../../../ports/store.ts'
 import type { FoundToken } from '../../../ports/stored.ts'
 import type { TokenQuery } from '../../../ports/token-query.ts'
+import { EVENT_LOOP } from './event-loop.ts'
 import { packId } from './ids.ts'
 import { readTransactionOn } from './read-transaction.ts'
 import { columnsUpTo, tokenOf, type SqliteRow } from './rows.ts'
@@ -46,72 +48,90 @@ interface ListChunk {
   readonly rows: SqliteRow[]
 }
 
+/** Returns the lists of tokens, which prepare their statements once. */
+export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAfter'> {
+  return new TokenLists(db)
+}
+
+function statementsOn(db: DatabaseSync) {
+  return {
+    nowVisible: db.prepare(NOW_VISIBLE),
+    blockBelow: db.prepare(
+      'SELECT max(first) AS first FROM token_blocks WHERE tenant = ? AND first < ?',
+    ),
+    total: db.prepare(
+      `SELECT ifnull(sum(tokens), 0) AS total FROM token_blocks WHERE tenant = ? AND ${VISIBLE}`,
+    ),
+    blocks: db.prepare(
+      `SELECT first, sum(tokens) AS tokens FROM token_blocks WHERE tenant = ? AND ${VISIBLE}
+       GROUP BY first ORDER BY first DESC`,
+    ),
+    expired: db.prepare(
+      `SELECT serial FROM tokens INDEXED BY tokens_expiring
+       WHERE tenant = ? AND expires_at <= ? AND expires_at IS NOT NULL AND ${VISIBLE} LIMIT ?`,
+    ),
+    byInternalId: db.prepare(`SELECT ${COLUMNS} FROM tokens WHERE tenant = ? AND serial = ?`),
+    live: db.prepare(
+      `SELECT ${COLUMNS} FROM tokens
+       WHERE tenant = ? AND serial < ? AND (expires_at IS NULL OR expires_at > ?) AND ${VISIBLE}
+       ORDER BY serial DESC LIMIT ? OFFSET ?`,
+    ),
+  }
+}
+
 /**
  * Lists tokens: by an index if the query allows it, otherwise by scanning all tokens.
  *
  * Each chunk is one short transaction. Visibility is fixed when the list begins, so that a list
  * sees all of a staging batch that becomes visible meanwhile, or none of it.
  */
-export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAfter'> {
-  const prepared = new LRUCache<string, StatementSync>({ max: STATEMENTS_MAX })
-  const inReadTransaction = readTransactionOn(db)
-  const nowVisible = db.prepare(NOW_VISIBLE)
-  const blockBelow = db.prepare(
-    'SELECT max(first) AS first FROM token_blocks WHERE tenant = ? AND first < ?',
-  )
-  const total = db.prepare(
-    `SELECT ifnull(sum(tokens), 0) AS total FROM token_blocks WHERE tenant = ? AND ${VISIBLE}`,
-  )
-  const blocks = db.prepare(
-    `SELECT first, sum(tokens) AS tokens FROM token_blocks WHERE tenant = ? AND ${VISIBLE}
-     GROUP BY first ORDER BY first DESC`,
-  )
-  const expired = db.prepare(
-    `SELECT serial FROM tokens INDEXED BY tokens_expiring
-     WHERE tenant = ? AND expires_at <= ? AND expires_at IS NOT NULL AND ${VISIBLE} LIMIT ?`,
-  )
-  const byInternalId = db.prepare(`SELECT ${COLUMNS} FROM tokens WHERE tenant = ? AND serial = ?`)
-  const live = db.prepare(
-    `SELECT ${COLUMNS} FROM tokens
-     WHERE tenant = ? AND serial < ? AND (expires_at IS NULL OR expires_at > ?) AND ${VISIBLE}
-     ORDER BY serial DESC LIMIT ? OFFSET ?`,
-  )
+class TokenLists {
+  readonly #db: DatabaseSync
+  readonly #statements: ReturnType<typeof statementsOn>
+  readonly #prepared = new LRUCache<string, StatementSync>({ max: STATEMENTS_MAX })
+  readonly #inReadTransaction: ReturnType<typeof readTransactionOn>
 
-  return {
-    list: async (tenantId, query, page) => {
-      const everything = isEverything(query)
-        ? inReadTransaction(() => listAll(tenantId, query, page))
-        : null
-      return everything ?? (await listMatching(tenantId, query, page))
-    },
-
-    listAfter: async (tenantId, query, { after, size }) => {
-      const below = after === null ? BEYOND : (packId(after) as Uint8Array)
-      const walk = startWalk(tenantId, query, below)
-      const found: FoundToken[] = []
-      while (walk.below !== null && found.length < size) {
-        if (walk.below !== below) await yieldToOthers()
-        const window = { skip: 0, size: size - found.length, count: false }
-        const { rows } = inReadTransaction(() => nextChunk(walk, window))
-        found.push(...rows.map(tokenOf))
-      }
-      return found
-    },
+  constructor(db: DatabaseSync) {
+    this.#db = db
+    this.#statements = statementsOn(db)
+    this.#inReadTransaction = readTransactionOn(db)
   }
 
-  async function listMatching(
+  readonly list: TokenReader['list'] = async (tenantId, query, page) => {
+    const everything = isEverything(query)
+      ? this.#inReadTransaction(() => this.#listAll(tenantId, query, page))
+      : null
+    return everything ?? (await this.#listMatching(tenantId, query, page))
+  }
+
+  readonly listAfter: TokenReader['listAfter'] = async (tenantId, query, { after, size }) => {
+    const below = after === null ? BEYOND : (packId(after) as Uint8Array)
+    const walk = this.#startWalk(tenantId, query, below)
+    const found: FoundToken[] = []
+    const slice = new TimeSlice(EVENT_LOOP)
+    while (walk.below !== null && found.length < size) {
+      await slice.yieldIfDue()
+      const window = { skip: 0, size: size - found.length, count: false }
+      const { rows } = this.#inReadTransaction(() => this.#nextChunk(walk, window))
+      found.push(...rows.map(tokenOf))
+    }
+    return found
+  }
+
+  async #listMatching(
     tenantId: string,
     query: TokenQuery,
     { page, size }: PageRequest,
   ): Promise<Page<FoundToken>> {
-    const walk = startWalk(tenantId, query, BEYOND)
+    const walk = this.#startWalk(tenantId, query, BEYOND)
     const skip = (page - 1) * size
     const items: FoundToken[] = []
     let passed = 0
+    const slice = new TimeSlice(EVENT_LOOP)
     while (walk.below !== null) {
-      if (walk.below !== BEYOND) await yieldToOthers()
+      await slice.yieldIfDue()
       const window = { skip: Math.max(0, skip - passed), size: size - items.length, count: true }
-      const { matching, rows } = inReadTransaction(() => nextChunk(walk, window))
+      const { matching, rows } = this.#inReadTransaction(() => this.#nextChunk(walk, window))
       passed += matching
       items.push(...rows.map(tokenOf))
     }
@@ -119,17 +139,17 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
   }
 
   /** Sums up the blocks; null if too many tokens have expired for the sums to be useful. */
-  function listAll(
+  #listAll(
     tenantId: string,
     { now }: TokenQuery,
     { page, size }: PageRequest,
   ): Page<FoundToken> | null {
     const tenant = packId(tenantId)
-    const gone = internalIdsOf(expired.all(tenant, now, EXPIRED_MAX + 1))
+    const gone = internalIdsOf(this.#statements.expired.all(tenant, now, EXPIRED_MAX + 1))
     if (gone.length > EXPIRED_MAX) return null
     let below: Uint8Array = BEYOND
     let skip = (page - 1) * size
-    for (const row of blocks.iterate(tenant)) {
+    for (const row of this.#statements.blocks.iterate(tenant)) {
       const first = row.first as Uint8Array
       const dead = gone.filter((it) => isBetween(first, it, below)).length
       const tokens = Number(row.tokens) - dead
@@ -137,13 +157,14 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
       skip -= tokens
       below = first
     }
-    const counted = Number(total.get(tenant)!.total) - gone.length
-    const rows = skip === 0 || counted > 0 ? live.iterate(tenant, below, now, size, skip) : []
+    const counted = Number(this.#statements.total.get(tenant)!.total) - gone.length
+    const rows =
+      skip === 0 || counted > 0 ? this.#statements.live.iterate(tenant, below, now, size, skip) : []
     return { total: counted, items: Array.from(rows, tokenOf) }
   }
 
-  function startWalk(tenantId: string, query: TokenQuery, below: Uint8Array): Walk {
-    const hidden = nowVisible.get(packId(tenantId)) as unknown as Hidden
+  #startWalk(tenantId: string, query: TokenQuery, below: Uint8Array): Walk {
+    const hidden = this.#statements.nowVisible.get(packId(tenantId)) as unknown as Hidden
     return {
       tenant: packId(tenantId),
       condition: sqlOf(query, hidden),
@@ -152,16 +173,16 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
     }
   }
 
-  function nextChunk(walk: Walk, window: Window): ListChunk {
+  #nextChunk(walk: Walk, window: Window): ListChunk {
     return walk.sources === null
-      ? nextBlock(walk, window)
-      : nextCandidates(walk, walk.sources, window)
+      ? this.#nextBlock(walk, window)
+      : this.#nextCandidates(walk, walk.sources, window)
   }
 
-  function nextBlock(walk: Walk, { skip, size, count }: Window): ListChunk {
+  #nextBlock(walk: Walk, { skip, size, count }: Window): ListChunk {
     const { tenant, condition } = walk
     const below = walk.below!
-    const first = blockBelow.get(tenant, below)!.first as Uint8Array | null
+    const first = this.#statements.blockBelow.get(tenant, below)!.first as Uint8Array | null
     if (first === null) {
       walk.below = null
       return { matching: 0, rows: [] }
@@ -171,22 +192,24 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
     const values = [tenant, first, below, ...condition.values]
     let matching = 0
     if (count)
-      matching = Number(prepare(`SELECT count(*) AS matching ${from}`).get(...values)!.matching)
+      matching = Number(
+        this.#prepare(`SELECT count(*) AS matching ${from}`).get(...values)!.matching,
+      )
     if (count && (matching <= skip || size === 0)) return { matching, rows: [] }
-    const rows = prepare(`SELECT ${COLUMNS} ${from} ORDER BY serial DESC LIMIT ? OFFSET ?`)
+    const rows = this.#prepare(`SELECT ${COLUMNS} ${from} ORDER BY serial DESC LIMIT ? OFFSET ?`)
     return { matching, rows: rows.all(...values, size, skip) }
   }
 
-  function nextCandidates(
+  #nextCandidates(
     walk: Walk,
     sources: readonly TokenSource[],
     { skip, size, count }: Window,
   ): ListChunk {
     const { tenant, condition } = walk
     const stretch = { below: walk.below!, count: CHUNK_CANDIDATES }
-    const internalIds = candidates(ask, sources, tenant, stretch)
+    const internalIds = candidates(this.#ask, sources, tenant, stretch)
     walk.below = internalIds.length < CHUNK_CANDIDATES ? null : internalIds.at(-1)!
-    const meets = prepare(
+    const meets = this.#prepare(
       `SELECT 1 FROM tokens WHERE tenant = ? AND serial = ? AND ${condition.text}`,
     )
     const rows: SqliteRow[] = []
@@ -195,18 +218,17 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
       if (!count && rows.length === size) break
       if (meets.get(tenant, internalId, ...condition.values) === undefined) continue
       if (matching++ < skip || rows.length === size) continue
-      rows.push(byInternalId.get(tenant, internalId)!)
+      rows.push(this.#statements.byInternalId.get(tenant, internalId)!)
     }
     return { matching, rows }
   }
 
-  function ask(sql: string, ...values: SQLInputValue[]): Uint8Array[] {
-    return internalIdsOf(prepare(sql).all(...values))
-  }
+  readonly #ask = (sql: string, ...values: SQLInputValue[]): Uint8Array[] =>
+    internalIdsOf(this.#prepare(sql).all(...values))
 
-  function prepare(sql: string): StatementSync {
-    let statement = prepared.get(sql)
-    if (statement === undefined) prepared.set(sql, (statement = db.prepare(sql)))
+  #prepare(sql: string): StatementSync {
+    let statement = this.#prepared.get(sql)
+    if (statement === undefined) this.#prepared.set(sql, (statement = this.#db.prepare(sql)))
     return statement
   }
 }
@@ -221,9 +243,4 @@ function internalIdsOf(rows: readonly SqliteRow[]): Uint8Array[] {
 
 function isBetween(first: Uint8Array, internalId: Uint8Array, below: Uint8Array): boolean {
   return Buffer.compare(first, internalId) <= 0 && Buffer.compare(internalId, below) < 0
-}
-
-/** Resolves when the event loop has served all waiting work. */
-function yieldToOthers(): Promise<void> {
-  return new Promise((resolve) => void setImmediate(resolve))
 }

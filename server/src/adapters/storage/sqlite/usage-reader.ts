@@ -1,11 +1,13 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { setImmediate } from 'node:timers/promises'
+import { FairSemaphore } from '../../../base/fair-semaphore.ts'
+import { TimeSlice } from '../../../base/time-slice.ts'
 import type { TokenReader } from '../../../ports/store.ts'
 import type { TokenUsage } from '../../../ports/stored.ts'
 import { openConnection } from './connection.ts'
+import { EVENT_LOOP } from './event-loop.ts'
 import { packId, unpackId } from './ids.ts'
 
-/** Rows read before yielding: half a millisecond. */
+/** Rows read at a time: half a millisecond. */
 const ROWS_AT_ONCE = 1_000
 
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -20,28 +22,25 @@ const CLOSED = 'NOT EXISTS (SELECT 1 FROM units WHERE units.id = unit)'
  *
  * The expired tokens are read one by one, in chunks with a yield between them, from a single
  * snapshot. So it needs a connection of its own, opened on first use, and counts run one after
- * another.
+ * another, tenant by tenant.
  */
 export class UsageReader {
   readonly #databasePath: string
   #db: DatabaseSync | null = null
   #statements: Record<'begin' | 'end' | 'sums' | 'expired', StatementSync> | null = null
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #turns = new FairSemaphore({ max: 1 })
 
   constructor(databasePath: string) {
     this.#databasePath = databasePath
   }
 
   /** Resolves as TokenReader.usage() does. */
-  usage: TokenReader['usage'] = (tenantId, span) => {
-    const counted = this.#last.then(() => this.#count(tenantId, span))
-    this.#last = counted.catch(() => {})
-    return counted
-  }
+  usage: TokenReader['usage'] = (tenantId, span) =>
+    this.#turns.run(tenantId, () => this.#count(tenantId, span))
 
   /** Waits for counts in progress. */
   async close(): Promise<void> {
-    await this.#last
+    while (this.#turns.held > 0) await this.#turns.run('', async () => {})
     this.#db?.close()
     this.#db = null
   }
@@ -64,6 +63,7 @@ export class UsageReader {
           lastCreatedAt: Number(last),
         })
       }
+      const slice = new TimeSlice(EVENT_LOOP)
       let after: [expiresAt: number, serial: string | Uint8Array] = [0, new Uint8Array(0)]
       for (;;) {
         const rows = expired.all(tenant, now, ...after, ROWS_AT_ONCE)
@@ -76,7 +76,7 @@ export class UsageReader {
         const last = rows.at(-1)
         if (last === undefined || rows.length < ROWS_AT_ONCE) break
         after = [Number(last.expires_at), packId(unpackId(last.serial))]
-        await setImmediate()
+        await slice.yieldIfDue()
       }
       return [...usage.values()].filter((it) => it.count > 0)
     } finally {

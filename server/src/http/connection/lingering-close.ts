@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
-import { LINGER_CHUNKS_MAX } from '../base/limits.ts'
-import type { Clock } from '../ports/clock.ts'
+import { closeLastResponseBy } from '../../adapters/system/patches/socket-closing.ts'
+import { LINGER_CHUNKS_MAX } from '../../base/limits.ts'
+import type { Clock } from '../../ports/clock.ts'
 import { closeSoon, endAfterAnswer } from './framing.ts'
 
 /**
@@ -14,13 +15,12 @@ export function lingerAfterAnswer(clock: Clock, message: IncomingMessage): void 
   const { socket } = message
   let chunks = 0
   endAfterAnswer(message)
-  // Node calls this after it was given the last response.
-  socket.destroySoon = () => {
+  closeLastResponseBy(socket, () => {
     socket.end()
     closeSoon(clock, socket)
     if (message.complete) close()
     else message.once('end', close).on('data', count).resume()
-  }
+  })
 
   function count(): void {
     if (++chunks > LINGER_CHUNKS_MAX) socket.destroy()

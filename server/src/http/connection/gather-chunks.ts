@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http'
-import { BytePile } from '../base/byte-pile.ts'
-import type { ReadThrottle } from '../base/read-throttle.ts'
-import type { Clock } from '../ports/clock.ts'
+import { interceptChunks } from '../../adapters/system/patches/message-chunks.ts'
+import { BytePile } from '../../base/byte-pile.ts'
+import type { ReadThrottle } from '../../base/read-throttle.ts'
+import type { Clock } from '../../ports/clock.ts'
 
 /**
  * Joins the chunks of a body that came together, and lets the throttle pause a connection that sends many small ones at once,
@@ -16,8 +17,6 @@ export function gatherChunks(
   throttle: ReadThrottle,
 ): void {
   if (message.headers['transfer-encoding'] === undefined) return
-  const push = message.push.bind(message)
-  const read = message._read.bind(message)
   let pile = new BytePile()
   let chunks = 0
   /** Chunks announced to the throttle before they came. */
@@ -26,7 +25,8 @@ export function gatherChunks(
   /** Whether the reader asked for more meanwhile. */
   let wanted = false
 
-  Object.assign(message, { push: take, _read: readThrottled, _dump: throwAway })
+  const handlers = { take, read: readThrottled, discard: throwAway }
+  const { push, read } = interceptChunks(message, handlers)
 
   /** Returns whether to read on, as push() does. */
   function take(chunk: Buffer | null): boolean {

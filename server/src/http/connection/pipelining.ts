@@ -1,9 +1,24 @@
-import type { IncomingMessage, Server } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
-import { KEEP_ALIVE_TIMEOUT_MS, PIPELINED_REQUESTS_MAX } from '../base/limits.ts'
-import type { ReadThrottle } from '../base/read-throttle.ts'
+import {
+  bytesAfterStop,
+  interceptRequests,
+  isParsed,
+  isUpgrade,
+  resumeParser,
+  STOP,
+  type OnIncoming,
+} from '../../adapters/system/patches/http-parser.ts'
+import { keepFromIdleClose } from '../../adapters/system/patches/socket-closing.ts'
+import {
+  isPausedByNode,
+  parseThoughPaused,
+  takeOverData,
+} from '../../adapters/system/patches/socket-reading.ts'
+import { KEEP_ALIVE_TIMEOUT_MS, PIPELINED_REQUESTS_MAX } from '../../base/limits.ts'
+import type { ReadThrottle } from '../../base/read-throttle.ts'
 import { CHUNKS_LIKE_A_REQUEST } from './connection-throttle.ts'
-import { inFlightOf } from './in-flight-responses.ts'
+import { connectionState, type ConnectionState } from './connection-state.ts'
 import { holdReading, releaseReading } from './read-hold.ts'
 import { SliceEnds } from './slice-ends.ts'
 
@@ -17,7 +32,6 @@ import { SliceEnds } from './slice-ends.ts'
  */
 export class Pipelining {
   readonly #throttle: ReadThrottle
-  readonly #connections = new WeakMap<Socket, PipelinedConnection>()
   /** Those with more than one request in flight so far. */
   readonly #sliced = new Set<PipelinedConnection>()
 
@@ -27,34 +41,23 @@ export class Pipelining {
 
   watch(server: Server): void {
     server.on('connection', (socket: Socket) => {
-      const connection = new PipelinedConnection(socket, this.#throttle, this.#sliced)
-      this.#connections.set(socket, connection)
+      const state = connectionState(socket)
+      state.pipelined = new PipelinedConnection(socket, state, this.#throttle, this.#sliced)
     })
-    const closeIdleConnections = server.closeIdleConnections.bind(server)
     // When the server stops, Node takes a connection for idle if it has parsed no further request.
-    server.closeIdleConnections = () => {
-      const waiting = [...this.#sliced].filter((it) => it.waits)
-      for (const { socket } of waiting) socket.destroy = () => socket
-      closeIdleConnections()
-      for (const { socket } of waiting) Reflect.deleteProperty(socket, 'destroy')
-    }
+    keepFromIdleClose(server, () =>
+      [...this.#sliced].filter((it) => it.waits).map(({ socket }) => socket),
+    )
   }
 
   /** Returns whether `error` only says where the parser stopped; then the connection goes on in slices. */
-  goesOn(error: ParserStop, socket: Socket): boolean {
-    const { code, rawPacket, bytesParsed } = error
-    const connection = this.#connections.get(socket)
-    if (code !== 'HPE_PAUSED' || connection === undefined) return false
-    connection.goOn((rawPacket as Buffer).subarray(bytesParsed))
+  goesOn(error: Error, socket: Socket): boolean {
+    const rest = bytesAfterStop(error)
+    const { pipelined } = connectionState(socket)
+    if (rest === null || pipelined === null) return false
+    pipelined.goOn(rest)
     return true
   }
-}
-
-/** What Node reports of a parser that stopped. */
-interface ParserStop extends Error {
-  readonly code?: string
-  readonly rawPacket?: unknown
-  readonly bytesParsed?: number
 }
 
 /** Whether the bytes of `request` had been read and kept, because of the requests before it. */
@@ -64,25 +67,16 @@ export function wasKept(request: IncomingMessage): boolean {
 
 const kept = new WeakSet<IncomingMessage>()
 
-/** The part of Node's HTTP parser that is used here. It has been there, unchanged, since before Node 12. */
-interface Parser {
-  onIncoming?: (message: IncomingMessage, keepAlive: boolean) => number
-  resume(): void
-}
-
 /**
  * What each request of a connection that goes on is charged: so much that no other goes on in the same turn. Node accepts one
  * connection a turn, and new callers would wait behind strangers for as many turns as those have connections.
  */
 const CHUNKS_OF_RELEASE = 6 * CHUNKS_LIKE_A_REQUEST
 
-/** Tells the parser to stop after this header section: `HPE_PAUSED` in the interface of llhttp. */
-const STOP = 21
-
-type ParsedSocket = Socket & { parser: Parser | null; _paused?: boolean }
-
-class PipelinedConnection {
-  readonly socket: ParsedSocket
+/** One connection, of which Pipelining bounds the requests in flight. */
+export class PipelinedConnection {
+  readonly socket: Socket
+  readonly #inFlight: ReadonlySet<ServerResponse>
   readonly #throttle: ReadThrottle
   readonly #sliced: Set<PipelinedConnection>
   /** Node's own listener for data, which parses it; null while Node reads the connection by itself. */
@@ -98,15 +92,21 @@ class PipelinedConnection {
   /** Whether such bytes are being parsed. */
   #parsesKept = false
 
-  constructor(socket: Socket, throttle: ReadThrottle, sliced: Set<PipelinedConnection>) {
-    this.socket = socket as ParsedSocket
+  constructor(
+    socket: Socket,
+    { inFlight }: Pick<ConnectionState, 'inFlight'>,
+    throttle: ReadThrottle,
+    sliced: Set<PipelinedConnection>,
+  ) {
+    this.socket = socket
+    this.#inFlight = inFlight
     this.#throttle = throttle
     this.#sliced = sliced
-    const { parser } = this.socket
-    const onIncoming = parser?.onIncoming
+    const stops = interceptRequests(socket, (message, keepAlive, own) =>
+      this.#take(message, keepAlive, own),
+    )
     // Without the means to stop the parser, every connection is parsed in slices.
-    if (typeof onIncoming !== 'function') this.#slice()
-    else parser!.onIncoming = (message, keepAlive) => this.#take(message, keepAlive, onIncoming)
+    if (!stops) this.#slice()
   }
 
   /** Whether requests that were read wait for those before them. */
@@ -117,7 +117,7 @@ class PipelinedConnection {
   /** Parses `rest`, which was read together with what made the parser stop. */
   goOn(rest: Buffer): void {
     if (this.socket.destroyed) return
-    this.socket.parser?.resume()
+    resumeParser(this.socket)
     this.#slice()
     this.#ends.bodyBegins(this.#latest!)
     this.#completeWithoutBody(rest.subarray(0, 0))
@@ -126,29 +126,19 @@ class PipelinedConnection {
 
   /** Without a body the request at which the parser stopped is complete at once, even if nothing follows. */
   #completeWithoutBody(nothing: Buffer): void {
-    const { socket } = this
-    const paused = socket._paused === true
-    // Node parses nothing, not even nothing, while a client does not take its responses: it would throw.
-    socket._paused = false
-    this.#parse!(nothing)
-    socket._paused = paused
-    if (paused) socket.pause()
+    parseThoughPaused(this.socket, () => this.#parse!(nothing))
   }
 
-  #take(
-    message: IncomingMessage,
-    keepAlive: boolean,
-    onIncoming: NonNullable<Parser['onIncoming']>,
-  ): number {
-    const { upgrade } = message as { upgrade?: boolean }
+  #take(message: IncomingMessage, keepAlive: boolean, own: OnIncoming): number {
+    const upgrades = isUpgrade(message)
     this.#latest = message
     if (this.#parsesKept) kept.add(message)
-    const result = onIncoming(message, keepAlive)
-    if (inFlightOf(this.socket).size < 2) return result
+    const result = own(message, keepAlive)
+    if (this.#inFlight.size < 2) return result
     if (this.#announced > 0) this.#announced -= 1
     else this.#throttle.spend(CHUNKS_LIKE_A_REQUEST)
     if (result !== 0 || this.#parse !== null) return result
-    if (upgrade !== true) return STOP
+    if (!upgrades) return STOP
     // The parser cannot stop here. What was read after an upgrade is discarded.
     process.nextTick(() => this.#slice())
     return result
@@ -158,25 +148,10 @@ class PipelinedConnection {
   #slice(): void {
     const { socket } = this
     if (this.#parse !== null || socket.destroyed) return
-    const [parse] = socket.listeners('data') as [(chunk: Buffer) => void]
-    this.#parse = parse
+    const read = (chunk: Buffer): void => this.#read(chunk)
+    this.#parse = takeOverData(socket, read, () => this.#held)
     this.#sliced.add(this)
     socket.once('close', () => this.#sliced.delete(this))
-    const onPause = socket.listeners('pause') as (() => void)[]
-    const onResume = socket.listeners('resume') as (() => void)[]
-    socket.off('data', parse)
-    socket.on('data', (chunk: Buffer) => this.#read(chunk))
-    if (!(socket instanceof Socket)) return
-    // With its first listener for data, Node takes away those that stop reading the socket whenever the stream pauses. Without
-    // them the stream would read ahead.
-    for (const it of onPause) if (!socket.listeners('pause').includes(it)) socket.on('pause', it)
-    for (const it of onResume) {
-      socket.off('resume', it)
-      socket.on('resume', () => {
-        if (!this.#held) it.call(socket)
-      })
-    }
-    socket._read = () => {}
   }
 
   #read(chunk: Buffer): void {
@@ -191,7 +166,7 @@ class PipelinedConnection {
       if (this.#latest !== before) this.#ends.bodyBegins(this.#latest!)
       at = end
       // Malformed bytes, or another protocol: nothing after them is parsed.
-      if (socket.destroyed || socket.parser === null) return
+      if (socket.destroyed || !isParsed(socket)) return
     }
     this.#parsesKept = false
     const waits = this.#isFull() || (at < chunk.length && this.#isTooMuch())
@@ -211,12 +186,12 @@ class PipelinedConnection {
 
   #isStopped(): boolean {
     return (
-      this.#isFull() || this.#isTooMuch() || this.socket.isPaused() || this.socket._paused === true
+      this.#isFull() || this.#isTooMuch() || this.socket.isPaused() || isPausedByNode(this.socket)
     )
   }
 
   #isFull(): boolean {
-    return inFlightOf(this.socket).size >= PIPELINED_REQUESTS_MAX && this.#isBetweenRequests()
+    return this.#inFlight.size >= PIPELINED_REQUESTS_MAX && this.#isBetweenRequests()
   }
 
   /** Whether others have sent so much in this tick that later requests of this connection have to wait. */
@@ -233,7 +208,7 @@ class PipelinedConnection {
     const { socket } = this
     this.#held = true
     holdReading(socket, 'pipeline')
-    const responses = [...inFlightOf(socket)]
+    const responses = [...this.#inFlight]
     if (responses.length < PIPELINED_REQUESTS_MAX) this.#awaitRelease()
     else responses[0]!.once('close', () => this.#awaitRelease())
     // Node takes the connection for idle then. A server that stops closes idle connections sooner.
@@ -245,7 +220,7 @@ class PipelinedConnection {
   #keepAlive(): void {
     const { socket } = this
     // Others may have begun since.
-    const isIdle = this.#putBack && inFlightOf(socket).size === 0
+    const isIdle = this.#putBack && this.#inFlight.size === 0
     if (isIdle && socket instanceof Socket) socket.setTimeout(KEEP_ALIVE_TIMEOUT_MS)
   }
 

@@ -4,13 +4,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import { duplexPair } from 'node:stream'
 import { describe, test, type TestContext } from 'node:test'
-import * as fc from '../../test/kit/fast-check.ts'
-import { SystemClock } from '../adapters/system/system-clock.ts'
-import { KEEP_ALIVE_TIMEOUT_MS, KiB, PIPELINED_REQUESTS_MAX } from '../base/limits.ts'
-import { http } from '../base/node-http.ts'
-import { ReadThrottle, type TickClock } from '../base/read-throttle.ts'
+import * as fc from '../../../test/kit/fast-check.ts'
+import { SystemClock } from '../../adapters/system/system-clock.ts'
+import { KEEP_ALIVE_TIMEOUT_MS, KiB, PIPELINED_REQUESTS_MAX } from '../../base/limits.ts'
+import { http } from '../../base/node-http.ts'
+import { ReadThrottle, type TickClock } from '../../base/read-throttle.ts'
 import { CHUNKS_LIKE_A_REQUEST } from './connection-throttle.ts'
-import { inFlightOf, trackInFlight } from './in-flight-responses.ts'
+import { connectionState } from './connection-state.ts'
+import { trackInFlight } from './in-flight-responses.ts'
 import { Pipelining } from './pipelining.ts'
 
 const CLOCK = new SystemClock()
@@ -34,7 +35,7 @@ async function stage(t: TestContext, clock: TickClock = CLOCK): Promise<Pipelini
   const pipelining = new Pipelining(new ReadThrottle(clock))
   const server = http.createServer((message, response) => {
     trackInFlight(response)
-    most = Math.max(most, inFlightOf(message.socket).size)
+    most = Math.max(most, connectionState(message.socket).inFlight.size)
     begun.push({ message, response })
   })
   server.keepAliveTimeout = 0
@@ -127,7 +128,7 @@ test('responses that the client does not take make no room', async (t) => {
     await CLOCK.yield()
   }
   assert.ok(serving.writableLength > 0)
-  assert.equal(inFlightOf(serving).size, MAX)
+  assert.equal(connectionState(serving).inFlight.size, MAX)
   const stuck = begun.length
   await turns(100)
   assert.equal(begun.length, stuck)
@@ -213,7 +214,9 @@ test('a connection that the throttle makes wait is not idle, and a server that s
   client.write(REQUEST.repeat(MAX * 2))
   await until(() => begun.length === MAX)
   for (const { response } of begun) response.end('answer')
-  await until(() => text().split('answer').length === MAX + 1 && inFlightOf(serving).size === 0)
+  await until(
+    () => text().split('answer').length === MAX + 1 && connectionState(serving).inFlight.size === 0,
+  )
   await turns(20)
   assert.equal(begun.length, MAX)
   assert.equal(serving.timeout, KEEP_ALIVE_TIMEOUT_MS)
@@ -236,7 +239,7 @@ test('a connection with requests in flight is not idle, however many were answer
   }
   await until(() => begun.length === MAX * 2 + 1)
   await turns(20)
-  assert.equal(inFlightOf(serving).size, MAX)
+  assert.equal(connectionState(serving).inFlight.size, MAX)
   assert.ok(!serving.timeout, `it is closed after ${serving.timeout} ms`)
 })
 
@@ -258,7 +261,7 @@ for (const begin of ['', 'G']) {
     client.write(REQUEST.repeat(MAX) + begin)
     await until(() => begun.length === MAX)
     for (const { response } of begun.splice(0)) response.end()
-    await until(() => inFlightOf(serving).size === 0 && !serving.isPaused())
+    await until(() => connectionState(serving).inFlight.size === 0 && !serving.isPaused())
     await turns(20)
     const spend = t.mock.method(ReadThrottle.prototype, 'spend')
     client.write(REQUEST.repeat(3).slice(begin.length))

@@ -1,9 +1,7 @@
 import { duplexPair, type Duplex } from 'node:stream'
-import type { InProcessCaller } from '../base/access.ts'
-import type { Server } from './server.ts'
-
-/** In-process callers by connection. */
-const IN_PROCESS_CALLERS = new WeakMap<object, InProcessCaller>()
+import type { InProcessCaller } from '../../base/access.ts'
+import type { Server } from '../server.ts'
+import { connectionState } from './connection-state.ts'
 
 /**
  * Returns a connection to `server` for tenant code that the service runs itself. There is no network between, so it works
@@ -11,7 +9,7 @@ const IN_PROCESS_CALLERS = new WeakMap<object, InProcessCaller>()
  */
 export function connectInProcess(server: Server, inProcessCaller: InProcessCaller): Duplex {
   const [far, near] = duplexPair()
-  IN_PROCESS_CALLERS.set(near, inProcessCaller)
+  connectionState(near).inProcessCaller = inProcessCaller
   // Closing either end closes the other, as with a socket.
   far.once('close', () => near.destroy())
   near.once('close', () => far.destroy())
@@ -21,5 +19,5 @@ export function connectInProcess(server: Server, inProcessCaller: InProcessCalle
 
 /** Returns the in-process caller of `connection`; null for a network connection. */
 export function inProcessCallerOf(connection: object): InProcessCaller | null {
-  return IN_PROCESS_CALLERS.get(connection) ?? null
+  return connectionState(connection).inProcessCaller
 }

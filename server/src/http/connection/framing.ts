@@ -1,12 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { ID_RANDOM_BYTES, idOf } from '../base/id.ts'
-import { LINGER_MS } from '../base/limits.ts'
-import { http } from '../base/node-http.ts'
-import { ServiceError, type RefusalCode } from '../base/service-error.ts'
-import type { Clock } from '../ports/clock.ts'
-import type { World } from '../ports/world.ts'
-import { renderError } from '../request/render-error.ts'
+import { ID_RANDOM_BYTES, idOf } from '../../base/id.ts'
+import { LINGER_MS } from '../../base/limits.ts'
+import { http } from '../../base/node-http.ts'
+import { ServiceError, type RefusalCode } from '../../base/service-error.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { World } from '../../ports/world.ts'
+import { renderError } from '../../request/render-error.ts'
+import { connectionState } from './connection-state.ts'
 import { inFlightOn } from './in-flight-responses.ts'
 
 /**
@@ -20,8 +21,9 @@ export function refuseBadFraming(
   error: Error & { code?: string },
   socket: Socket,
 ): void {
-  if (ending.has(socket)) return
-  if (unhurried.has(socket) && error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return
+  const { lastRequests, unhurried } = connectionState(socket)
+  if (lastRequests.length > 0) return
+  if (unhurried !== null && error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return
   const all = inFlightOn(socket)
   const broken = all.find(({ req }) => !req.complete)
   // A response in progress leaves no room for another. A response queued after others has not begun to leave.
@@ -68,30 +70,20 @@ export function closeSoon(clock: Clock, socket: Socket): void {
 /** Response body for bytes that are not a request. */
 export const NOT_WELL_FORMED = { error: ['The request is not well-formed HTTP/1.1.'] } as const
 
-/** Connections that close after a response that is on its way. */
-const ending = new WeakSet<Socket>()
-
-/** The requests with the last response on their connections. */
-const lastRequests = new WeakSet<IncomingMessage>()
-
 /** Closes the connection of `request` after its response, since the start of the next request is uncertain. */
 export function endAfterAnswer(request: IncomingMessage): void {
-  ending.add(request.socket)
-  lastRequests.add(request)
+  connectionState(request.socket).lastRequests.push(request)
 }
 
 /** Whether the connection closes after the response to this request; earlier ones are still answered before. */
 export function endsAfterAnswer(request: IncomingMessage): boolean {
-  return lastRequests.has(request)
+  return connectionState(request.socket).lastRequests.includes(request)
 }
 
 /** Whether a request that just arrived came after the last one that its connection answers. */
 export function cameAfterLast({ socket }: IncomingMessage): boolean {
-  return ending.has(socket)
+  return connectionState(socket).lastRequests.length > 0
 }
-
-/** Connections on which a body may take its time to come in, with the response to its request. */
-const unhurried = new WeakMap<Socket, ServerResponse>()
 
 /**
  * Lets the body coming in for `response` take longer than REQUEST_TIMEOUT_MS; returns a function that ends this.
@@ -100,11 +92,11 @@ const unhurried = new WeakMap<Socket, ServerResponse>()
  * stall.
  */
 export function takeTime(response: ServerResponse): () => void {
-  const { socket } = response.req
-  unhurried.set(socket, response)
+  const state = connectionState(response.req.socket)
+  state.unhurried = response
   return () => {
     // Of two pipelined requests, the later one may be in progress by now.
-    if (unhurried.get(socket) === response) unhurried.delete(socket)
+    if (state.unhurried === response) state.unhurried = null
   }
 }
 

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import type { ReadThrottle } from '../base/read-throttle.ts'
-import type { Clock } from '../ports/clock.ts'
+import type { ReadThrottle } from '../../base/read-throttle.ts'
+import type { Clock } from '../../ports/clock.ts'
+import { connectionState, type ConnectionState } from './connection-state.ts'
 import { gatherChunks } from './gather-chunks.ts'
 import { holdReading, releaseReading } from './read-hold.ts'
 
@@ -16,11 +17,10 @@ export class ConnectionThrottle {
   readonly #clock: Pick<Clock, 'yield'>
   /** Shared with everything else that is read. */
   readonly throttle: ReadThrottle
-  readonly #said = new WeakMap<Socket, Said>()
   #tick = 0
   #begun = false
   /** Connections paused because they sent too much in this tick. */
-  readonly #paused = new Map<Socket, Said>()
+  readonly #paused = new Map<Socket, ConnectionState['sent']>()
 
   constructor(clock: Pick<Clock, 'yield'>, throttle: ReadThrottle) {
     this.#clock = clock
@@ -34,18 +34,15 @@ export class ConnectionThrottle {
       this.#begun = true
       void this.#clock.yield().then(this.#endTick)
     }
-    let said = this.#said.get(socket)
-    if (said === undefined) {
-      said = { tick: this.#tick, requests: 0, foreseen: 0 }
-      this.#said.set(socket, said)
-    } else if (said.tick !== this.#tick) {
-      said.tick = this.#tick
-      said.requests = 0
+    const { sent } = connectionState(socket)
+    if (sent.tick !== this.#tick) {
+      sent.tick = this.#tick
+      sent.requests = 0
     }
-    said.requests += 1
-    if (said.requests === FEW) {
+    sent.requests += 1
+    if (sent.requests === FEW) {
       holdReading(socket, 'throttle')
-      this.#paused.set(socket, said)
+      this.#paused.set(socket, sent)
     }
     gatherChunks(message, this.#clock, this.throttle)
   }
@@ -53,10 +50,10 @@ export class ConnectionThrottle {
   readonly #endTick = (): void => {
     this.#begun = false
     this.#tick += 1
-    for (const [socket, said] of this.#paused) {
-      const chunks = said.requests * CHUNKS_LIKE_A_REQUEST
-      this.throttle.spend(chunks - said.foreseen)
-      said.foreseen = chunks
+    for (const [socket, sent] of this.#paused) {
+      const chunks = sent.requests * CHUNKS_LIKE_A_REQUEST
+      this.throttle.spend(chunks - sent.foreseen)
+      sent.foreseen = chunks
       this.throttle.wait(
         socket.remoteAddress ?? '',
         () => releaseReading(socket, 'throttle'),
@@ -65,14 +62,6 @@ export class ConnectionThrottle {
     }
     this.#paused.clear()
   }
-}
-
-/** Counts of what a connection sent in the latest tick in which it sent anything. */
-interface Said {
-  tick: number
-  requests: number
-  /** Chunks announced to the throttle before they came. */
-  foreseen: number
 }
 
 /** A connection that sends fewer at once never waits. */

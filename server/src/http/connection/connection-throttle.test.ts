@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type AddressInfo } from 'node:net'
 import { test } from 'node:test'
-import { http } from '../base/node-http.ts'
-import { ReadThrottle } from '../base/read-throttle.ts'
-import { SystemClock } from '../adapters/system/system-clock.ts'
+import { http } from '../../base/node-http.ts'
+import { ReadThrottle } from '../../base/read-throttle.ts'
+import { SystemClock } from '../../adapters/system/system-clock.ts'
 import { ConnectionThrottle } from './connection-throttle.ts'
 
 const CLOCK = new SystemClock()
