@@ -17,6 +17,7 @@ import {
 } from '../ports/audit-log.ts'
 import { flawOfAccessState, flawOfRevision } from '../access/access-state-flaw.ts'
 import type { AuditLogState } from '../ports/store.ts'
+import { isStoreOutage, rejectAsOutage } from '../ports/store-outage.ts'
 import type { World } from '../ports/world.ts'
 import { flawOfCheckpoint, type Flaw } from './chain-flaws.ts'
 import type { AnnounceCheckpoint } from './checkpoint-announcer.ts'
@@ -26,13 +27,17 @@ import { flawSinceCheckpoint } from './verification.ts'
 /**
  * Returns a function that writes a checkpoint of every audit log that has events after its last one.
  *
- * An audit log for which that fails is skipped, and logged once. `announce` gets each checkpoint once it is committed.
+ * An audit log that cannot be continued is skipped, and logged once as `record_unsealed`: it may have been tampered with. If the
+ * store does not answer, that is `audit_checkpoint_failed`, logged once until it answers again, whatever the tenant. `announce` gets
+ * each checkpoint once it is committed.
  */
 export function auditCheckpointer(
   world: Pick<World, 'clock' | 'keyring' | 'log' | 'store'>,
   announce?: AnnounceCheckpoint,
 ): () => Promise<void> {
   const reported = new Set<string>()
+  /** Whether the last attempt failed because of the store. */
+  let failing = false
   const ends = new CoveredEnds()
   return async () => {
     for (const tenantId of await world.store.auditLog.tenantIds('beyond-checkpoint')) {
@@ -46,9 +51,17 @@ export function auditCheckpointer(
         }
         reported.delete(tenantId)
       } catch (error) {
-        if (!reported.has(tenantId)) world.log.error('record_unsealed', error, { tenant: tenantId })
-        reported.add(tenantId)
+        const outage = isStoreOutage(error)
+        if (outage && !failing) {
+          world.log.error('audit_checkpoint_failed', error, { tenant: tenantId })
+        } else if (!outage && !reported.has(tenantId)) {
+          world.log.error('record_unsealed', error, { tenant: tenantId })
+        }
+        if (outage) failing = true
+        else reported.add(tenantId)
+        continue
       }
+      failing = false
     }
   }
 }
@@ -70,7 +83,8 @@ export async function writeCheckpoint(
   if (state === null) return null
   try {
     const checkpoint = await nextCheckpoint(world, tenantId, state, state.removed, options)
-    await world.store.commit(tenantId, [{ kind: 'put-audit-checkpoint', checkpoint }])
+    const change = { kind: 'put-audit-checkpoint', checkpoint } as const
+    await world.store.commit(tenantId, [change]).catch(rejectAsOutage)
     return checkpoint
   } catch (error) {
     // Old events may have been removed, or the tenant deleted, between two reads: the next attempt follows.

@@ -12,6 +12,7 @@ import { stillWorld, thinKeyProvider, type StillWorld } from '../../test/kit/sti
 import type { AuditEvent, AuditCheckpoint } from '../ports/audit-log.ts'
 import type { AuditLogReader } from '../ports/store.ts'
 import { auditCheckpointer } from './checkpoint.ts'
+import { withCommit } from '../ports/with-commit.ts'
 import { sweepAuditLogs } from './retention.ts'
 import { flawOfNewest, verifyAuditLog, type AuditPoint } from './verification.ts'
 
@@ -187,6 +188,35 @@ describe('auditCheckpointer()', () => {
       )
       assert.equal(world.logged.length, 1)
     }
+  })
+
+  test('takes a store that does not answer for an outage, and says so once until it answers', async () => {
+    const { world, tenantId, append } = await stage()
+    let answers = false
+    const { commit } = world.store
+    const store = withCommit(world.store, async (...asked) => {
+      if (!answers && asked[1][0]!.kind === 'put-audit-checkpoint') throw new Error('no answer')
+      return await commit.apply(world.store, asked)
+    })
+    const checkpoint = auditCheckpointer({ ...world, store })
+    const outages = ['audit_checkpoint_failed']
+    for (const [answering, logged] of [
+      [false, outages],
+      [false, outages],
+      [true, outages],
+      [false, [...outages, ...outages]],
+    ] as const) {
+      answers = answering
+      await append(1)
+      await checkpoint()
+      assert.deepEqual(
+        world.logged.map((it) => (it as unknown[])[0]),
+        logged,
+      )
+    }
+    answers = true
+    await checkpoint()
+    assert.equal((await verifyAuditLog(world, tenantId)).sealed, await lastOf(world, tenantId))
   })
 
   test('goes on with others when one cannot get a checkpoint', async () => {

@@ -301,6 +301,9 @@ export const CVC_LIFETIME_MS = 60 * 60 * 1000
 /** How often a server announces itself, and logs the notices of other processes. Ours. */
 export const NOTICES_MS = 10_000
 
+/** How often a server continues rotations that ended because the store did not answer. Ours. */
+export const ROTATION_RESUME_MS = 30_000
+
 /** How long a server counts as running after its last notice: several may be late. Ours: decision 0072. */
 export const SERVER_FORGOTTEN_MS = 45_000
 

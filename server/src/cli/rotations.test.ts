@@ -7,6 +7,8 @@ import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
 import { MemoryStore } from '../../test/kit/memory-store/memory-store.ts'
 import { ROTATIONS_AT_ONCE } from '../base/limits.ts'
 import { insert, token } from '../ports/store-kit.contract.ts'
+import type { Change } from '../ports/change.ts'
+import { withCommit } from '../ports/with-commit.ts'
 import { Rotations } from './rotations.ts'
 
 test('rotateAll() rotates for all it can, some at a time, and tells of each; then it rejects with the first that failed', async (t) => {
@@ -58,11 +60,47 @@ test('resume() goes on with what was begun, and with nothing else', async (t) =>
   assert.deepEqual(await Promise.all(versions), [[1], [1], [2]])
 })
 
-async function tenantsOf(t: { after: (fn: () => Promise<void>) => void }, count: number) {
+test('resumeInterrupted() continues what an outage ended, and repeats nothing that failed by itself', async (t) => {
+  let answers = true
+  const { rotations, store, tenantIds } = await tenantsOf(t, 2, (changes) => {
+    if (!answers && changes[0]!.kind === 'retire-data-keys') throw new Error('no answer')
+  })
+  const [interrupted, damaged] = tenantIds as [string, string]
+  // Sealed under a key that does not exist.
+  await store.commit(damaged, [insert(token(1))])
+  answers = false
+  for (const id of tenantIds) await assert.rejects(rotations.rotate(id, () => {}))
+  await rotations.resumeInterrupted()
+  assert.deepEqual(await dataKeysOf(store, interrupted), [1, 2])
+  answers = true
+  const heard = t.mock.method(store.tenants, 'envelopes')
+  await rotations.resumeInterrupted()
+  assert.deepEqual(await dataKeysOf(store, interrupted), [2])
+  assert.deepEqual(await dataKeysOf(store, damaged), [1, 2])
+  assert.equal(heard.mock.calls.filter(({ arguments: [id] }) => id === damaged).length, 0)
+  heard.mock.resetCalls()
+  await rotations.resumeInterrupted()
+  assert.equal(heard.mock.callCount(), 0)
+})
+
+async function dataKeysOf(store: MemoryStore, tenantId: string): Promise<number[]> {
+  const keys = await store.tenants.keys(tenantId)
+  return keys.filter((it) => it.purpose === 'enc').map((it) => it.version)
+}
+
+async function tenantsOf(
+  t: { after: (fn: () => Promise<void>) => void },
+  count: number,
+  onCommit: (changes: readonly Change[]) => void = () => {},
+) {
   const store = new MemoryStore()
   const provider = thinKeyProvider()
   const keyring = new LocalKeyring(provider, new CountedRandom(), (id) => store.tenants.keys(id))
-  const world = { ...stillWorld(store), keyring }
+  const faulty = withCommit(store, async (tenantId, changes) => {
+    onCommit(changes)
+    return await store.commit(tenantId, changes)
+  })
+  const world = { ...stillWorld(store), store: faulty, keyring }
   const tenantIds: string[] = []
   for (let n = 0; n < count; n++) {
     tenantIds.push((await setUp(world, provider, { name: `t${n}`, plan: 'standard' })).tenantId)

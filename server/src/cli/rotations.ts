@@ -1,11 +1,13 @@
 import { FairSemaphore } from '../base/fair-semaphore.ts'
 import { ROTATIONS_AT_ONCE } from '../base/limits.ts'
 import {
+  isRotationUnfinished,
   rotateDataKey,
   unfinishedRotations,
   type RotationProgress,
 } from '../key-rotation/rotate-data-key.ts'
 import type { KeyMaker } from '../ports/keyring.ts'
+import { isStoreOutage } from '../ports/store-outage.ts'
 import type { World } from '../ports/world.ts'
 
 type Hear = (progress: RotationProgress) => void
@@ -21,6 +23,8 @@ export class Rotations {
   readonly #maker: KeyMaker
   readonly #retirementMs: number | undefined
   readonly #running = new Map<string, RunningRotation>()
+  /** Tenants whose rotation ended because the store did not answer. */
+  readonly #interrupted = new Set<string>()
   readonly #stopping = new AbortController()
 
   constructor(
@@ -83,6 +87,22 @@ export class Rotations {
     await this.rotateAll(unfinished, ignore, ignore).catch(ignore)
   }
 
+  /**
+   * Continues the rotations that ended because the store did not answer. To be called now and then; never rejects. A rotation that
+   * failed for another reason would fail again.
+   */
+  async resumeInterrupted(): Promise<void> {
+    const ignore = (): void => {}
+    for (const id of this.#interrupted) {
+      try {
+        if (await isRotationUnfinished(this.#world, id)) await this.rotate(id, ignore)
+        this.#interrupted.delete(id)
+      } catch {
+        // Logged by the rotation; if the store still does not answer, the next call tries again.
+      }
+    }
+  }
+
   /** Resolves once nothing is in flight. */
   async stop(): Promise<void> {
     this.#stopping.abort()
@@ -103,6 +123,8 @@ export class Rotations {
         if (!this.#stopping.signal.aborted) {
           this.#world.log.error('key_rotation_failed', error, { tenant: tenantId })
         }
+        if (isStoreOutage(error)) this.#interrupted.add(tenantId)
+        else this.#interrupted.delete(tenantId)
         throw error
       })
       .finally(() => this.#running.delete(tenantId))

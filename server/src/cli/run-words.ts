@@ -5,6 +5,7 @@ import { ConfigError, flagOf, SettingError, SETTINGS, type Flags } from '../conf
 import type { Command, CommandInput } from './command.ts'
 import { COMMANDS } from './commands.ts'
 import { helpOf, helpOfCommand } from './help.ts'
+import { isStoreOutage } from '../ports/store-outage.ts'
 import { version } from './version.ts'
 
 /** Receives lines of output. */
@@ -45,7 +46,7 @@ export async function runWords(
     const status = await run({ ...given, out, err })
     return isUnheard() ? 1 : status
   } catch (error) {
-    err(`symbolon ${name}: ${messageOf(error, flags)}`)
+    err(`symbolon ${name}: ${operatorMessageOf(error, flags)}`)
     return 1
   }
 }
@@ -131,8 +132,14 @@ function better(error: unknown, flags: readonly string[]): unknown {
 }
 
 /** Returns the message without a stack: operators need the cause, not the place in our code. */
-function messageOf(error: unknown, flags: Flags): string {
+export function operatorMessageOf(error: unknown, flags: Flags): string {
   if (error instanceof SettingError) return error.for(flags)
   if (!(error instanceof Error)) return String(error)
-  return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message
+  const message = isStoreOutage(error) ? OUTAGE : error.message
+  return error.cause instanceof Error ? `${message} (${error.cause.message})` : message
 }
+
+/** The detail of the refusal is for clients, which repeat a request. */
+const OUTAGE =
+  'The database stopped answering. The last change may or may not have been made; all others are as they were reported. ' +
+  'Once the database answers again, run the command again.'

@@ -7,7 +7,7 @@ import { Meters } from '../adapters/metrics/meters.ts'
 import { serveMetrics, type MetricsServer } from '../adapters/metrics/metrics-server.ts'
 import { processFamilies } from '../adapters/metrics/process-families.ts'
 import { storeFamilies } from '../adapters/metrics/store-families.ts'
-import { createApp } from '../app.ts'
+import { createApp, type AppSettings } from '../app.ts'
 import { PLANS } from '../base/access.ts'
 import {
   ACCESS_CHECK_MS,
@@ -15,6 +15,7 @@ import {
   AUDIT_SWEEP_MS,
   CHECKPOINT_FILE_MS_MAX,
   NOTICES_MS,
+  ROTATION_RESUME_MS,
   SHUTDOWN_MS_MAX,
   MiB,
 } from '../base/limits.ts'
@@ -75,24 +76,7 @@ export const serve: RunCommand = async ({ flags, out }) => {
     await prepareVault(out, config, opened, gone)
     warnOfVariables(world.log, flags)
 
-    const app = createApp(world, {
-      version: version(),
-      corsOrigins: config.corsOrigins,
-      publicAddress: { url: config.publicUrl, trustedProxies: config.trustedProxies },
-      callbackRetryBaseMs: config.callbackRetryBaseMs,
-      tokens: { tokensMax: config.tokenizeTokensMax, privacyShown: config.tokenPrivacy },
-      transactions: {
-        lifetimeMs: config.transactionLifetimeS * 1000,
-        openMax: config.transactionsOpenMax,
-        publicOpenMax: config.publicTransactionsOpenMax,
-      },
-      proxy: { timeoutMs: config.proxyTimeoutMs },
-      reactors: {
-        jobStorageBytesMax: config.jobStorageMiB * MiB,
-        configurationRequired: config.reactorConfiguration === 'required',
-        responseHeaders: { allowed: config.reactorResponseHeaders, origin: config.publicUrl },
-      },
-    })
+    const app = createApp(world, appSettingsOf(config))
     const rotations = new Rotations(world, opened.keyMaker)
     const logRecoveries = recoveryLogger(world)
     await logRecoveries()
@@ -128,6 +112,7 @@ export const serve: RunCommand = async ({ flags, out }) => {
       ),
       every(ACCESS_CHECK_MS, accessChecker(world)),
       every(NOTICES_MS, logRecoveries),
+      every(ROTATION_RESUME_MS, () => rotations.resumeInterrupted()),
     ]
 
     const jobs = driveJobs(app.jobs)
@@ -140,12 +125,33 @@ export const serve: RunCommand = async ({ flags, out }) => {
     await Promise.all([within(SHUTDOWN_MS_MAX, app.close()), jobs.stop()])
     await Promise.all([sweeper.stop(), rotations.stop(), resumed, announced])
     // The last events should not have to wait for the next start to be covered by a checkpoint.
-    const logFailure = (error: unknown): void => world.log.error('record_unsealed', error)
+    const logFailure = (error: unknown): void => world.log.error('audit_checkpoint_failed', error)
     if (reason.status === 0) await checkpoint().catch(logFailure)
     await within(CHECKPOINT_FILE_MS_MAX, announcer.flush())
     return reason.status
   } finally {
     await closeAll(closers.toReversed(), world.log)
+  }
+}
+
+function appSettingsOf(config: Config): AppSettings {
+  return {
+    version: version(),
+    corsOrigins: config.corsOrigins,
+    publicAddress: { url: config.publicUrl, trustedProxies: config.trustedProxies },
+    callbackRetryBaseMs: config.callbackRetryBaseMs,
+    tokens: { tokensMax: config.tokenizeTokensMax, privacyShown: config.tokenPrivacy },
+    transactions: {
+      lifetimeMs: config.transactionLifetimeS * 1000,
+      openMax: config.transactionsOpenMax,
+      publicOpenMax: config.publicTransactionsOpenMax,
+    },
+    proxy: { timeoutMs: config.proxyTimeoutMs },
+    reactors: {
+      jobStorageBytesMax: config.jobStorageMiB * MiB,
+      configurationRequired: config.reactorConfiguration === 'required',
+      responseHeaders: { allowed: config.reactorResponseHeaders, origin: config.publicUrl },
+    },
   }
 }
 

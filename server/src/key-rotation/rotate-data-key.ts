@@ -3,9 +3,10 @@ import { ENVELOPE_ROWS_AT_ONCE, KEY_ANNOUNCED_LOOK_MS, KEY_RETIREMENT_MS } from 
 import { TimeSlice } from '../base/time-slice.ts'
 import type { KeyMaker, RenewingKeys } from '../ports/keyring.ts'
 import { isUnderOlderKey } from '../ports/retired-keys.ts'
-import type { RenewedEnvelope } from '../ports/change.ts'
+import type { Change, RenewedEnvelope } from '../ports/change.ts'
 import type { Envelopes, Store } from '../ports/store.ts'
 import type { EnvelopeCursor, StoredEnvelope } from '../ports/stored.ts'
+import { rejectAsOutage } from '../ports/store-outage.ts'
 import type { World } from '../ports/world.ts'
 import { sealContextOf } from './seal-context.ts'
 import { tokenCountOf } from './token-count.ts'
@@ -35,7 +36,8 @@ export interface RotationProgress {
  *
  * New values are sealed under it as soon as every server knows it. When this resolves no envelope is under an older version, and
  * those versions are gone. Callers notice nothing: every envelope can be opened throughout, and work is done in short chunks.
- * Rejects, with the older versions kept, if an envelope does not open.
+ * Rejects, with the older versions kept, if an envelope does not open, and with `store_unavailable` if the store does not answer:
+ * called again, it continues.
  */
 export async function rotateDataKey(
   world: Pick<World, 'clock' | 'log' | 'store'>,
@@ -73,7 +75,7 @@ async function rotateTo(
     if ((await options.maker.reread(tenantId)).version > version) return
     await renewAll()
   } while (!(await rested()))
-  await world.store.commit(tenantId, [{ kind: 'retire-data-keys', before: keys.dataKeyId }])
+  await commit({ kind: 'retire-data-keys', before: keys.dataKeyId })
   // No envelope under an old key can be committed any more. But a pending change becomes a token when its transaction is
   // committed, perhaps in rows the first pass has covered already: the second finds it.
   await renewAll()
@@ -81,7 +83,7 @@ async function rotateTo(
   left = 0
   reportProgress()
 
-  await world.store.commit(tenantId, [{ kind: 'destroy-tenant-keys', below: version }])
+  await commit({ kind: 'destroy-tenant-keys', below: version })
   await options.maker.reread(tenantId)
   world.log.info('key_rotated', { tenant: tenantId, version })
 
@@ -91,7 +93,7 @@ async function rotateTo(
       const envelopes = renewed(keys, found)
       await committed
       // The next chunk is read and sealed while the disk writes this one.
-      committed = commit(envelopes)
+      committed = renew(envelopes)
       committed.catch(() => {})
       left = Math.max(0, left - looked)
       reportProgress()
@@ -100,9 +102,12 @@ async function rotateTo(
     await committed
   }
 
-  async function commit(envelopes: readonly RenewedEnvelope[]): Promise<void> {
-    if (envelopes.length === 0) return
-    await world.store.commit(tenantId, [{ kind: 'renew-envelopes', envelopes }])
+  async function renew(envelopes: readonly RenewedEnvelope[]): Promise<void> {
+    if (envelopes.length > 0) await commit({ kind: 'renew-envelopes', envelopes })
+  }
+
+  async function commit(change: Change): Promise<void> {
+    await world.store.commit(tenantId, [change]).catch(rejectAsOutage)
   }
 
   /**
@@ -122,9 +127,14 @@ async function rotateTo(
 export async function unfinishedRotations(world: Tenants): Promise<string[]> {
   const unfinished: string[] = []
   for (const id of await world.store.tenants.ids()) {
-    if ((await dataKeyVersions(world, id)).length > 1) unfinished.push(id)
+    if (await isRotationUnfinished(world, id)) unfinished.push(id)
   }
   return unfinished
+}
+
+/** Whether a rotation of the tenant's data key has begun and not ended. */
+export async function isRotationUnfinished(world: Tenants, tenantId: string): Promise<boolean> {
+  return (await dataKeyVersions(world, tenantId)).length > 1
 }
 
 /** Returns the version to rotate to, made unless there is one already; null if the tenant is gone. */
@@ -142,7 +152,9 @@ async function newestVersion(
     const id = maker.rootKey
     const key = await maker.next(tenantId, newest + 1, world.clock.now())
     const made = { kind: 'insert', entity: 'tenant_key', row: key } as const
-    await world.store.commit(tenantId, [{ kind: 'require-root-key', id }, made])
+    await world.store
+      .commit(tenantId, [{ kind: 'require-root-key', id }, made])
+      .catch(rejectAsOutage)
     // We or another server made it; or the tenant is gone, or the root key changed.
   }
 }

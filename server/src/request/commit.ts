@@ -1,6 +1,7 @@
 import { commitAccess } from '../access/commit-access.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { Change, Conflict } from '../ports/change.ts'
+import { rejectAsOutage } from '../ports/store-outage.ts'
 import type { World } from '../ports/world.ts'
 import { auditEventsOf } from './audit-events.ts'
 import type { RequestContext } from './context.ts'
@@ -46,7 +47,7 @@ export async function commit(
     all.push({ kind: 'remember-answer', answer: sealed, now })
   }
   if (all.length === 0) return null
-  const conflict = await commitAccess(world, context.tenantId, all).catch(refuseUnknownOutcome)
+  const conflict = await commitAccess(world, context.tenantId, all).catch(rejectAsOutage)
   if (conflict !== null) {
     await refuseConflict(world, context, conflict, isEnlisted(context, changes))
     return conflict
@@ -93,11 +94,6 @@ function isEnlisted({ transactionId }: RequestContext, changes: readonly Change[
  */
 function endOfParked({ as, id }: Extract<Change, { kind: 'end-transaction' }>): Change {
   return { kind: 'end-parked-audit-events', transactionId: id, append: as === 'committed' }
-}
-
-function refuseUnknownOutcome(cause: unknown): never {
-  if (cause instanceof ServiceError) throw cause
-  throw new ServiceError('store_unavailable', undefined, { cause })
 }
 
 /** Throws the refusal for a conflict that no use case has to handle. */

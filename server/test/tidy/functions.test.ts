@@ -19,7 +19,7 @@ const LONG: Readonly<Record<string, number>> = {
   'src/base/json-fault.ts findJsonFault': 148,
   'src/cli/audit-verify.ts auditVerify': 89,
   'src/cli/open-world.ts openWorld': 78,
-  'src/cli/serve.ts serve': 92,
+  'src/cli/serve.ts serve': 76,
   'src/http/server.ts createServer': 98,
   'src/proxy/exchange.ts exchange': 73,
   'src/reactors/endpoints.ts reactorEndpoints': 165,

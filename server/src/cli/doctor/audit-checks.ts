@@ -116,7 +116,7 @@ async function checkCheckpoints({ vault, service, machine }: DoctorContext): Pro
   }
   return failed(
     `Events of ${late.length} tenants, such as ${late[0]}, have waited for a checkpoint for over a minute, although a service is running.`,
-    `Run symbolon audit verify --tenant ${late[0]}, and look for record_unsealed in the service log: if the audit log is broken, ` +
+    `Run symbolon audit verify --tenant ${late[0]}, and look for record_unsealed and audit_checkpoint_failed in the service log: if the audit log is broken, ` +
       'restore a backup (symbolon restore).',
   )
 }
