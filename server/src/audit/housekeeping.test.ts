@@ -193,10 +193,9 @@ describe('auditCheckpointer()', () => {
   test('takes a store that does not answer for an outage, and says so once until it answers', async () => {
     const { world, tenantId, append } = await stage()
     let answers = false
-    const { commit } = world.store
     const store = withCommit(world.store, async (...asked) => {
       if (!answers && asked[1][0]!.kind === 'put-audit-checkpoint') throw new Error('no answer')
-      return await commit.apply(world.store, asked)
+      return await world.store.commit(...asked)
     })
     const checkpoint = auditCheckpointer({ ...world, store })
     const outages = ['audit_checkpoint_failed']
