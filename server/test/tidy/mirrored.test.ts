@@ -59,6 +59,7 @@ const ALONE: Readonly<Record<string, string>> = {
   'postgres/database.ts': 'connections are pooled',
   'postgres/lock-tenants.ts': 'several servers write; SQLite has one writer',
   'postgres/plain-commits.ts': 'commits share statements; on SQLite the writer gathers their rows',
+  'postgres/primary-client.ts': 'a standby must not answer; SQLite has none',
   'postgres/session.ts': 'a connection answers later; on SQLite each call returns its rows',
   'postgres/text.ts': 'its text cannot hold NUL',
   'postgres/token-finder.ts': 'look-ups share round trips; SQLite needs none',
@@ -66,6 +67,7 @@ const ALONE: Readonly<Record<string, string>> = {
 
   'postgres/commit-queue.test.ts': 'bounds a batch by rows, for the statement timeout',
   'postgres/envelope-reader.test.ts': 'the byte limit is part of the statement',
+  'postgres/failover.test.ts': 'switches between a primary and its standby',
   'postgres/outcomes.test.ts': 'makes connections fail, and transactions lose to others',
   'postgres/portable-sql.test.ts': 'other databases speak the language',
   'postgres/sweep.test.ts': 'the byte limit of a chunk is part of its statements',

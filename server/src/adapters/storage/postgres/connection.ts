@@ -1,4 +1,5 @@
 import pg, { type ClientConfig } from 'pg'
+import { PrimaryClient } from './primary-client.ts'
 import { Session } from './session.ts'
 
 /** Timeout for a new connection, in milliseconds. */
@@ -33,17 +34,10 @@ export async function atLeisure<Result>(
   }
 }
 
-/**
- * Returns a new connection. Its loss is noticed only when it is used.
- *
- * Rejects with a message for the operator when it cannot connect.
- */
-export async function connectedTo(settings: ClientConfig): Promise<pg.Client> {
-  const client = new pg.Client({ ...settings, types: { getTypeParser: parserOf } })
-  client.on('error', () => {})
-  await client.connect().catch((error: unknown) => {
-    // A name with several addresses yields an AggregateError with no message of its own.
-    const [cause] = error instanceof AggregateError ? (error.errors as unknown[]) : [error]
+/** Returns a new connection to the primary. Rejects with a message for the operator when it cannot connect. */
+export async function connectedTo(settings: ClientConfig): Promise<PrimaryClient> {
+  const client = new PrimaryClient({ ...settings, types: { getTypeParser: parserOf } })
+  await client.connect().catch((cause: unknown) => {
     throw new Error('Cannot reach the database', { cause })
   })
   return client

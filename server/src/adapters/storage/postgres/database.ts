@@ -7,6 +7,7 @@ import pg, {
 } from 'pg'
 import { ServiceError } from '../../../base/service-error.ts'
 import { bounded } from './connection.ts'
+import { ConnectError, PrimaryClient, StandbyError } from './primary-client.ts'
 import type { PostgresRow } from './rows.ts'
 import { queryOf, Session, troubleOf, type AskPostgres } from './session.ts'
 
@@ -19,6 +20,12 @@ export const CONNECTIONS_MAX = READERS_MAX + WRITERS_MAX
 
 const IDLE_MS_MAX = 60_000
 
+/**
+ * Age of a pooled connection at which it is replaced, in seconds. Bounds how long a former primary stays in use behind a
+ * pooler that reports nothing, or a name that has changed; 24 new connections a minute cost little. Ours.
+ */
+export const AGE_SECONDS_MAX = 30
+
 /** Reads waiting for a connection, each no longer than for a new one; beyond this, reads are rejected at once. */
 const WAITING_MAX = 2_000
 
@@ -26,7 +33,8 @@ const WAITING_MAX = 2_000
 export const TRIES_MAX = 5
 
 /**
- * The connection pools. Lost connections are replaced.
+ * The connection pools. Lost connections are replaced. Each leads to the primary: no statement is answered by a server that
+ * says it is a standby.
  *
  * Nothing here waits for long: while the database refuses connections, every call fails at once.
  */
@@ -94,6 +102,10 @@ async function giveBack(client: PoolClient, error: unknown): Promise<void> {
 
 /** Whether the connection was lost, rather than never made. */
 export function isBroken(error: unknown): boolean {
+  if (error instanceof StandbyError) return true
+  if (error instanceof ConnectError) {
+    return !(error.reason instanceof StandbyError) && isBroken(error.reason)
+  }
   if (!(error instanceof Error)) return false
   const { code } = error as NodeJS.ErrnoException
   if (code === 'EPIPE' || code === 'ECONNRESET' || code === '57P01') return true
@@ -113,11 +125,16 @@ function unavailable(cause: unknown): ServiceError {
 function poolOf(bounds: ClientConfig, max: number): Pool {
   // pg awaits the promise, although the type of `onConnect` does not say so.
   const onConnect = findByKeys as (client: ClientBase) => void
-  const pool = new pg.Pool({ ...bounds, max, idleTimeoutMillis: IDLE_MS_MAX, onConnect })
-  // Using a lost connection reports the error anyway, and the pool replaces idle ones on demand; without these
-  // listeners the error would end the process.
+  const pool = new pg.Pool({
+    ...bounds,
+    max,
+    idleTimeoutMillis: IDLE_MS_MAX,
+    maxLifetimeSeconds: AGE_SECONDS_MAX,
+    Client: PrimaryClient as unknown as new () => ClientBase,
+    onConnect,
+  })
+  // The pool replaces lost connections on demand; without this listener their errors would end the process.
   pool.on('error', () => {})
-  pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }
 

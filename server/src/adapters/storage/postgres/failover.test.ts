@@ -1,0 +1,151 @@
+/** Tests that no answer comes from a standby, with a real one. */
+import assert from 'node:assert/strict'
+import { describe, test, type TestContext } from 'node:test'
+import {
+  meddlingProxy,
+  spoil,
+  type MeddlingProxy,
+} from '../../../../test/kit/postgres/meddling-proxy.ts'
+import { startReplicatedCluster } from '../../../../test/kit/postgres/standby.ts'
+import { atTheEnd, query } from '../../../../test/kit/postgres/test-database.ts'
+import {
+  TENANT,
+  idsFound,
+  insert,
+  opened,
+  succeed,
+  token,
+  uuid,
+} from '../../../ports/store-kit.contract.ts'
+import type { Store } from '../../../ports/store.ts'
+import { atLeisure } from './connection.ts'
+import { connectionSettings } from './connection-settings.ts'
+import { AGE_SECONDS_MAX } from './database.ts'
+import { PostgresStore } from './store.ts'
+
+const { primary, standby, caughtUp, stop } = await startReplicatedCluster()
+atTheEnd(stop)
+
+/** Opens a store through a proxy that leads to the primary. */
+async function proxied(t: TestContext): Promise<{ proxy: MeddlingProxy; store: Store }> {
+  const proxy = await meddlingProxy(primary.url)
+  t.after(() => proxy.close())
+  const store = await opened(t, () => PostgresStore.open({ url: proxy.url }))
+  return { proxy, store }
+}
+
+/** Ends the connections of stores to the primary, so that they connect again. */
+async function disconnect(): Promise<void> {
+  await query(
+    primary.url,
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'symbolon'`,
+  )
+}
+
+describe('PostgresStore whose server turns into a standby', () => {
+  test('uses no result that came with the report, and reads on over another connection', async (t) => {
+    const { proxy, store } = await proxied(t)
+    await succeed(store, TENANT, [insert(token(21))])
+    const once = spoil(proxy, /FROM .*tokens/s, 'demote')
+    assert.deepEqual(await idsFound(store, TENANT, [21]), [uuid(21)])
+    assert.equal(once.met, 1)
+    const always = spoil(proxy, /FROM .*tokens/s, 'demote', 99)
+    const read = store.tokens.find(TENANT, [uuid(21)])
+    await assert.rejects(read, { code: 'store_unavailable' })
+    assert.ok(always.met > 1)
+  })
+
+  test('makes a commit once, over another connection, unless COMMIT was sent', async (t) => {
+    const { proxy, store } = await proxied(t)
+    const before = spoil(proxy, /INSERT INTO tokens/, 'demote')
+    await succeed(store, TENANT, [insert(token(31))])
+    assert.equal(before.met, 1)
+    const after = spoil(proxy, /^COMMIT/, 'demote')
+    await assert.rejects(store.commit(TENANT, [insert(token(32))]), /Cannot tell/)
+    assert.equal(after.met, 1)
+  })
+
+  test('drops the connection on which a write is refused as read-only', async (t) => {
+    const { proxy, store } = await proxied(t)
+    await succeed(store, TENANT, [insert(token(41))])
+    const refused = spoil(proxy, /INSERT INTO tokens/, { code: '25006' })
+    await assert.rejects(store.commit(TENANT, [insert(token(42))]), /Cannot tell/)
+    assert.equal(refused.met, 1)
+    const made = spoil(proxy, /^SET enable_seqscan/, 'pass', 99)
+    await succeed(store, TENANT, [insert(token(43))])
+    assert.equal(made.met, 1)
+  })
+})
+
+test('PostgresStore replaces its connections at their maximum age', async (t) => {
+  const ends: (() => void)[] = []
+  const real = setTimeout
+  t.mock.method(globalThis, 'setTimeout', (...[work, ms]: Parameters<typeof setTimeout>) => {
+    if (ms === AGE_SECONDS_MAX * 1_000) ends.push(work)
+    return real(work, ms)
+  })
+  const { proxy, store } = await proxied(t)
+  const made = spoil(proxy, /^SET enable_seqscan/, 'pass', Infinity)
+  let id = 60
+  for (const connections of [2, 2, 4]) {
+    if (connections === 4) for (const it of ends) it()
+    await succeed(store, TENANT, [insert(token((id += 1)))])
+    await idsFound(store, TENANT, [60])
+    assert.equal(made.met, connections)
+  }
+})
+
+describe('PostgresStore behind an address that leads to a standby', () => {
+  for (const [n, hidesStandby] of [false, true].entries()) {
+    const how = hidesStandby ? 'that reports nothing' : 'that says so'
+    const [first, second, third] = [n * 10 + 1, n * 10 + 2, n * 10 + 3] as const
+    test(`${how}: answers no read, makes no commit, and works again when the address leads back`, async (t) => {
+      const { proxy, store } = await proxied(t)
+      proxy.hidesStandby = hidesStandby
+      await succeed(store, TENANT, [insert(token(first))])
+      await caughtUp()
+      await query(standby.url, 'SELECT pg_wal_replay_pause()')
+      t.after(() => query(standby.url, 'SELECT pg_wal_replay_resume()'))
+      await succeed(store, TENANT, [insert(token(second))])
+      proxy.switchTo(standby.url)
+      await disconnect()
+      const asked = spoil(proxy, /pg_is_in_recovery/, 'pass', Infinity)
+      // More often than there are connections in both pools.
+      for (let tries = 0; tries < 20; tries++) {
+        const read = store.tokens.find(TENANT, [uuid(first), uuid(second)])
+        await assert.rejects(read, { code: 'store_unavailable' })
+        await assert.rejects(store.commit(TENANT, [insert(token(third))]))
+      }
+      await assert.rejects(store.check())
+      assert.equal(asked.met > 0, hidesStandby)
+      proxy.switchTo(primary.url)
+      assert.deepEqual(await idsFound(store, TENANT, [first, second, third]), [
+        uuid(first),
+        uuid(second),
+      ])
+      await succeed(store, TENANT, [insert(token(third))])
+    })
+  }
+
+  test('is refused at the start, and by every command', async () => {
+    const standbyRefused = (error: Error): boolean =>
+      /standby/.test((error.cause as Error).message) && /reach/.test(error.message)
+    await assert.rejects(PostgresStore.open({ url: standby.url }), standbyRefused)
+    const asked = atLeisure(connectionSettings(standby.url), ({ ask }) => ask('SELECT 1'))
+    await assert.rejects(asked, standbyRefused)
+  })
+
+  // Last, since the servers part for good.
+  test('works again when the standby is promoted', async (t) => {
+    const { proxy, store } = await proxied(t)
+    await succeed(store, TENANT, [insert(token(51))])
+    await caughtUp()
+    proxy.switchTo(standby.url)
+    await disconnect()
+    await assert.rejects(store.tokens.find(TENANT, [uuid(51)]), { code: 'store_unavailable' })
+    await primary.halt()
+    await query(standby.url, 'SELECT pg_promote()')
+    assert.deepEqual(await idsFound(store, TENANT, [51]), [uuid(51)])
+    await succeed(store, TENANT, [insert(token(52))])
+  })
+})
