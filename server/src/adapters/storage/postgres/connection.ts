@@ -1,5 +1,6 @@
-import pg, { type ClientConfig } from 'pg'
-import { PrimaryClient } from './primary-client.ts'
+import pg from 'pg'
+import type { ConnectionSettings } from './connection-settings.ts'
+import { ConnectError, PrimaryClient } from './primary-client.ts'
 import { Session } from './session.ts'
 
 /** Timeout for a new connection, in milliseconds. */
@@ -23,7 +24,7 @@ const IDLE_IN_TRANSACTION_MS_MAX = 10_000
  * migrations or moving a vault.
  */
 export async function atLeisure<Result>(
-  settings: ClientConfig,
+  settings: ConnectionSettings,
   work: (session: Session) => Promise<Result>,
 ): Promise<Result> {
   const client = await connectedTo({ ...settings, connectionTimeoutMillis: START_MS_MAX })
@@ -34,17 +35,30 @@ export async function atLeisure<Result>(
   }
 }
 
-/** Returns a new connection to the primary. Rejects with a message for the operator when it cannot connect. */
-export async function connectedTo(settings: ClientConfig): Promise<PrimaryClient> {
-  const client = new PrimaryClient({ ...settings, types: { getTypeParser: parserOf } })
-  await client.connect().catch((cause: unknown) => {
-    throw new Error('Cannot reach the database', { cause })
+/**
+ * Returns a new connection to the primary, after an attempt at each server if need be. Rejects with a message for the
+ * operator when none is.
+ */
+export async function connectedTo(settings: ConnectionSettings): Promise<PrimaryClient> {
+  const failures: ConnectError[] = []
+  while (failures.length < settings.servers.all.length) {
+    const client = new PrimaryClient({ ...settings, types: { getTypeParser: parserOf } })
+    try {
+      await client.connect()
+      return client
+    } catch (error) {
+      if (!(error instanceof ConnectError)) throw error
+      failures.push(error)
+    }
+  }
+  const all = failures.map((it) => it.message).join('; ')
+  throw new Error('Cannot reach the database', {
+    cause: failures.length === 1 ? failures[0] : new Error(all),
   })
-  return client
 }
 
 /** Returns `settings` with the timeouts of every pooled connection. */
-export function bounded(settings: ClientConfig, deadlineFactor = 1): ClientConfig {
+export function bounded(settings: ConnectionSettings, deadlineFactor = 1): ConnectionSettings {
   return {
     ...settings,
     types: { getTypeParser: parserOf },

@@ -1,14 +1,10 @@
-import pg, {
-  DatabaseError,
-  type ClientBase,
-  type ClientConfig,
-  type Pool,
-  type PoolClient,
-} from 'pg'
+import pg, { DatabaseError, type ClientBase, type Pool, type PoolClient } from 'pg'
 import { ServiceError } from '../../../base/service-error.ts'
 import { bounded } from './connection.ts'
+import type { ConnectionSettings } from './connection-settings.ts'
 import { ConnectError, PrimaryClient, StandbyError } from './primary-client.ts'
 import type { PostgresRow } from './rows.ts'
+import type { ServerList } from './server-list.ts'
 import { queryOf, Session, troubleOf, type AskPostgres } from './session.ts'
 
 /** Pool sizes. Writers: two batches in flight, one long commit, one for everything else. */
@@ -39,11 +35,13 @@ export const TRIES_MAX = 5
  * Nothing here waits for long: while the database refuses connections, every call fails at once.
  */
 export class Database {
+  readonly #servers: ServerList
   readonly #readers: Pool
   readonly #writers: Pool
 
   /** `deadlineFactor` multiplies the timeouts of every connection. */
-  constructor(settings: ClientConfig, deadlineFactor = 1) {
+  constructor(settings: ConnectionSettings, deadlineFactor = 1) {
+    this.#servers = settings.servers
     const bounds = bounded(settings, deadlineFactor)
     this.#readers = poolOf(bounds, READERS_MAX)
     // Pipelined: statements are sent without waiting for earlier answers.
@@ -56,7 +54,10 @@ export class Database {
       throw unavailable(new Error('Too many reads wait'))
     for (let tries = 1; ; tries++) {
       try {
-        return (await this.#readers.query<PostgresRow>(queryOf(sql, values))).rows
+        const { rows } = await this.#connected(() =>
+          this.#readers.query<PostgresRow>(queryOf(sql, values)),
+        )
+        return rows
       } catch (error) {
         const trouble = troubleOf(error)
         if (trouble === 'own') throw error
@@ -69,7 +70,7 @@ export class Database {
 
   /** Calls `work` with a connection. When `work` rejects, rolls back, or discards the connection if it is unusable. */
   async write<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
-    const client = await this.#writers.connect()
+    const client = await this.#connected(() => this.#writers.connect())
     try {
       const result = await work(new Session(client))
       client.release()
@@ -77,6 +78,17 @@ export class Database {
     } catch (error) {
       await giveBack(client, error)
       throw error
+    }
+  }
+
+  /** Calls `attempt` again while no connection is made, as often as there are servers to try. */
+  async #connected<Result>(attempt: () => Promise<Result>): Promise<Result> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await attempt()
+      } catch (error) {
+        if (!(error instanceof ConnectError) || tries >= this.#servers.all.length) throw error
+      }
     }
   }
 
@@ -122,7 +134,7 @@ function unavailable(cause: unknown): ServiceError {
   return new ServiceError('store_unavailable', undefined, { cause })
 }
 
-function poolOf(bounds: ClientConfig, max: number): Pool {
+function poolOf(bounds: ConnectionSettings, max: number): Pool {
   // pg awaits the promise, although the type of `onConnect` does not say so.
   const onConnect = findByKeys as (client: ClientBase) => void
   const pool = new pg.Pool({

@@ -1,6 +1,7 @@
 /** Tests that no answer comes from a standby, with a real one. */
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
+import { inspect } from 'node:util'
 import {
   meddlingProxy,
   spoil,
@@ -9,6 +10,7 @@ import {
 import { startReplicatedCluster } from '../../../../test/kit/postgres/standby.ts'
 import { atTheEnd, query } from '../../../../test/kit/postgres/test-database.ts'
 import {
+  OTHER,
   TENANT,
   idsFound,
   insert,
@@ -32,6 +34,12 @@ async function proxied(t: TestContext): Promise<{ proxy: MeddlingProxy; store: S
   t.after(() => proxy.close())
   const store = await opened(t, () => PostgresStore.open({ url: proxy.url }))
   return { proxy, store }
+}
+
+/** Returns an address that names the sockets of `urls`. */
+function listOf(...urls: readonly string[]): string {
+  const folders = urls.map((it) => new URL(it).searchParams.get('host')!)
+  return `postgres://postgres@localhost/postgres?host=${folders.join(',')}`
 }
 
 /** Ends the connections of stores to the primary, so that they connect again. */
@@ -95,6 +103,38 @@ test('PostgresStore replaces its connections at their maximum age', async (t) =>
   }
 })
 
+describe('PostgresStore at an address with several hosts', () => {
+  test('finds the primary, wherever it stands, and begins with it from then on', async (t) => {
+    const proxy = await meddlingProxy(standby.url)
+    t.after(() => proxy.close())
+    const attempts = spoil(proxy, /^$/, 'pass', Infinity)
+    for (const [n, url] of [
+      listOf(proxy.url, primary.url),
+      listOf(primary.url, proxy.url),
+    ].entries()) {
+      const store = await opened(t, () => PostgresStore.open({ url }))
+      await succeed(store, TENANT, [insert(token(70 + n))])
+      assert.deepEqual(await idsFound(store, TENANT, [70 + n]), [uuid(70 + n)])
+    }
+    // Only the first connection of the first store, at the start.
+    assert.equal(attempts.met, 1)
+  })
+
+  test('names every host that it tried, and never the password', async () => {
+    const url = listOf(standby.url, 'postgres://h/d?host=/no/such').replace(
+      'postgres@',
+      'postgres:hunter2@',
+    )
+    await assert.rejects(PostgresStore.open({ url }), ({ cause }: Error) => {
+      const text = inspect(cause, { depth: Infinity, showHidden: true })
+      return (
+        /pg-\w+:5432: the server is a standby; \/no\/such:5432: .*ENOENT/.test(text) &&
+        !/hunter2/.test(text)
+      )
+    })
+  })
+})
+
 describe('PostgresStore behind an address that leads to a standby', () => {
   for (const [n, hidesStandby] of [false, true].entries()) {
     const how = hidesStandby ? 'that reports nothing' : 'that says so'
@@ -136,8 +176,11 @@ describe('PostgresStore behind an address that leads to a standby', () => {
   })
 
   // Last, since the servers part for good.
-  test('works again when the standby is promoted', async (t) => {
+  test('works again when the standby is promoted, as does one with both hosts', async (t) => {
     const { proxy, store } = await proxied(t)
+    const url = listOf(primary.url, standby.url)
+    const listed = await opened(t, () => PostgresStore.open({ url }))
+    await succeed(listed, OTHER, [insert(token(51))])
     await succeed(store, TENANT, [insert(token(51))])
     await caughtUp()
     proxy.switchTo(standby.url)
@@ -147,5 +190,7 @@ describe('PostgresStore behind an address that leads to a standby', () => {
     await query(standby.url, 'SELECT pg_promote()')
     assert.deepEqual(await idsFound(store, TENANT, [51]), [uuid(51)])
     await succeed(store, TENANT, [insert(token(52))])
+    assert.deepEqual(await idsFound(listed, OTHER, [51]), [uuid(51)])
+    await succeed(listed, OTHER, [insert(token(52))])
   })
 })

@@ -76,8 +76,8 @@ export async function openPostgresInspection(url: string): Promise<PostgresInspe
   }
   try {
     await begin()
-    const remote = !isHere(settings.host ?? '')
-    const facts = await factsOf(ask, { remote, encrypted: settings.ssl !== false })
+    const { host, ssl } = client.server
+    const facts = await factsOf(ask, { remote: !isHere(host), encrypted: ssl !== false })
     await client.query('COMMIT')
     reading = true
     await begin()

@@ -1,4 +1,6 @@
-import pg, { type ClientConfig } from 'pg'
+import pg from 'pg'
+import type { ConnectionSettings } from './connection-settings.ts'
+import type { DatabaseServer, ServerList } from './server-list.ts'
 
 /** The server answers as a standby: what it returns may be older than what was acknowledged. */
 export class StandbyError extends Error {
@@ -19,7 +21,8 @@ export class ConnectError extends Error {
 }
 
 /**
- * A connection to a primary. Connecting rejects, before any other statement is sent, when the server is a standby.
+ * A connection to a primary, attempted at the preferred server. Connecting rejects, before any other statement is sent, when
+ * the server is a standby; then, as after any failed attempt, another server is preferred.
  *
  * PostgreSQL reports `in_hot_standby` when a session starts and whenever it changes; a server older than version 14, or
  * behind most poolers, reports nothing and is asked once. When the report turns on later, statements in flight reject,
@@ -28,11 +31,18 @@ export class ConnectError extends Error {
  * Rejects with a ConnectError. Its loss is noticed only when it is used.
  */
 export class PrimaryClient extends pg.Client {
+  readonly server: DatabaseServer
+  readonly #servers: ServerList
   /** As last reported or asked; null until then. */
   #standby: boolean | null = null
 
-  constructor(settings: ClientConfig) {
-    super(settings)
+  /** The timeout for a new connection is shared by attempts at all servers. */
+  constructor({ servers, connectionTimeoutMillis, ...settings }: ConnectionSettings) {
+    const { preferred, all } = servers
+    const connectionTimeout = (connectionTimeoutMillis ?? 0) / all.length
+    super({ ...settings, ...preferred, connectionTimeoutMillis: connectionTimeout })
+    this.server = preferred
+    this.#servers = servers
     // Statements report a lost connection; without a listener the error would end the process.
     this.on('error', () => {})
     this.connection.on('parameterStatus', (it: ParameterStatus) => this.#heed(it))
@@ -59,6 +69,7 @@ export class PrimaryClient extends pg.Client {
       return this
     } catch (error) {
       this.connection.stream.destroy()
+      this.#servers.moveOn(this.server)
       throw new ConnectError(`${this.host}:${this.port}`, error)
     }
   }
