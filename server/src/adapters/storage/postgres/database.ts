@@ -5,7 +5,7 @@ import type { ConnectionSettings } from './connection-settings.ts'
 import { ConnectError, PrimaryClient, StandbyError } from './primary-client.ts'
 import type { PostgresRow } from './rows.ts'
 import type { ServerList } from './server-list.ts'
-import { queryOf, Session, troubleOf, type AskPostgres } from './session.ts'
+import { queryOf, Session, troubleOf, type AskPostgres, type CommitLevel } from './session.ts'
 
 /** Pool sizes. Writers: two batches in flight, one long commit, one for everything else. */
 const READERS_MAX = 8
@@ -36,11 +36,13 @@ export const TRIES_MAX = 5
  */
 export class Database {
   readonly #servers: ServerList
+  readonly #commitLevel: CommitLevel
   readonly #readers: Pool
   readonly #writers: Pool
 
   /** `deadlineFactor` multiplies the timeouts of every connection. */
-  constructor(settings: ConnectionSettings, deadlineFactor = 1) {
+  constructor(settings: ConnectionSettings, commitLevel: CommitLevel, deadlineFactor = 1) {
+    this.#commitLevel = commitLevel
     this.#servers = settings.servers
     const bounds = bounded(settings, deadlineFactor)
     this.#readers = poolOf(bounds, READERS_MAX)
@@ -72,7 +74,7 @@ export class Database {
   async write<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
     const client = await this.#connected(() => this.#writers.connect())
     try {
-      const result = await work(new Session(client))
+      const result = await work(new Session(client, this.#commitLevel))
       client.release()
       return result
     } catch (error) {

@@ -1,7 +1,9 @@
 /** Tests that no answer comes from a standby, with a real one. */
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
+import { openPatiently } from '../../../../test/kit/postgres/patient-store.ts'
 import {
   meddlingProxy,
   spoil,
@@ -48,6 +50,51 @@ async function disconnect(): Promise<void> {
     primary.url,
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'symbolon'`,
   )
+}
+
+/** Changes settings of the primary while it runs; null is the default. Later connections have them, and no earlier one is left. */
+async function configure(
+  t: TestContext,
+  settings: Readonly<Record<string, string | null>>,
+): Promise<void> {
+  for (const [name, value] of Object.entries(settings)) {
+    const reset = `ALTER SYSTEM RESET ${name}`
+    await query(primary.url, value === null ? reset : `ALTER SYSTEM SET ${name} = '${value}'`)
+    if (value !== null) {
+      t.after(async () => {
+        await query(primary.url, reset)
+        await query(primary.url, 'SELECT pg_reload_conf()')
+      })
+    }
+    await query(primary.url, 'SELECT pg_reload_conf()')
+    const expected = value === null ? 'boot_val' : `'${value}'`
+    const shown = `SELECT setting = ${expected} AS it FROM pg_settings WHERE name = '${name}'`
+    while ((await query(primary.url, shown)).rows[0].it !== true) await sleep(5)
+  }
+  await disconnect()
+}
+
+/** Resolves once commits wait for a standby, which takes the primary a moment after a reload. */
+async function waitsForStandby(): Promise<void> {
+  for (let waits = false; !waits;) {
+    let over = false
+    const commit = query(
+      primary.url,
+      `SET application_name = probe; SET synchronous_commit = on; SELECT pg_logical_emit_message(true, 'probe', '')`,
+    ).then(() => (over = true))
+    while (!over && !waits) waits = await cancelWaiting('probe')
+    await commit
+  }
+}
+
+/** Cancels a commit that waits for a standby; returns whether there was one. */
+async function cancelWaiting(application: string): Promise<boolean> {
+  const { rows } = await query(
+    primary.url,
+    `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+     WHERE wait_event = 'SyncRep' AND application_name = '${application}'`,
+  )
+  return rows.length > 0
 }
 
 describe('PostgresStore whose server turns into a standby', () => {
@@ -101,6 +148,26 @@ test('PostgresStore replaces its connections at their maximum age', async (t) =>
     await idsFound(store, TENANT, [60])
     assert.equal(made.met, connections)
   }
+})
+
+describe('PostgresStore on a database whose settings change while it serves', () => {
+  test('lets no commit go below the level at the start, and does not know the outcome of one whose wait was cancelled', async (t) => {
+    const store = await opened(t, () => openPatiently(primary.url))
+    await succeed(store, TENANT, [insert(token(80))])
+    await configure(t, { synchronous_commit: 'local', synchronous_standby_names: 'nobody' })
+    await waitsForStandby()
+    const commit = store.commit(TENANT, [insert(token(81))])
+    const unknown = assert.rejects(commit, ({ message, cause }: Error) => {
+      return /Cannot tell/.test(message) && /canceling wait/.test((cause as Error).message)
+    })
+    let settled = false
+    void commit.catch(() => {}).then(() => (settled = true))
+    while (!settled && !(await cancelWaiting('symbolon'))) await sleep(5)
+    await unknown
+    assert.deepEqual(await idsFound(store, TENANT, [80, 81]), [uuid(80), uuid(81)])
+    await configure(t, { synchronous_commit: null, synchronous_standby_names: null })
+    await succeed(store, TENANT, [insert(token(82))])
+  })
 })
 
 describe('PostgresStore at an address with several hosts', () => {

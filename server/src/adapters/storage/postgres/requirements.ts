@@ -1,12 +1,12 @@
 /** Checks that a database is fit to serve from. */
 import { NoVault } from '../../../ports/no-vault.ts'
-import type { AskPostgres, Session } from './session.ts'
+import type { AskPostgres, CommitLevel, Session } from './session.ts'
 
-/** An acknowledged commit must survive a power cut, so COMMIT has to wait for the disk. */
-export async function requireDurability(session: Session): Promise<void> {
+/** An acknowledged commit must survive a power cut, so COMMIT has to wait for the disk. Returns the level it is set to. */
+export async function requireDurability(session: Session): Promise<CommitLevel> {
   const [row] = await session.ask('SHOW synchronous_commit')
   const value = String(row!.synchronous_commit)
-  if (value === 'on' || value === 'remote_apply') return
+  if (value === 'on' || value === 'remote_apply') return value
   throw new Error(
     `Cannot use the database: its synchronous_commit is ${value}, so it would acknowledge what a power ` +
       'cut undoes; set it to on',

@@ -115,14 +115,15 @@ export class PostgresStore implements Store {
     existing = false,
   }: PostgresOptions): Promise<PostgresStore> {
     const settings = connectionSettings(url)
-    await atLeisure(settings, async (session) => {
-      await requireDurability(session)
+    const commitLevel = await atLeisure(settings, async (session) => {
+      const level = await requireDurability(session)
       await requireFidelity(session.ask)
       if (existing) await requireVault(session.ask)
       await migrate(session)
       if (unfinished !== true) await refuseUnfinishedMove(session.ask)
+      return level
     })
-    return new PostgresStore(new Database(settings, deadlineFactor), commitWaitMs)
+    return new PostgresStore(new Database(settings, commitLevel, deadlineFactor), commitWaitMs)
   }
 
   private constructor(database: Database, commitWaitMs: number) {
