@@ -168,6 +168,20 @@ describe('PostgresStore on a database whose settings change while it serves', ()
     await configure(t, { synchronous_commit: null, synchronous_standby_names: null })
     await succeed(store, TENANT, [insert(token(82))])
   })
+
+  test('is not ready while commits wait for no standby, if they did at the start', async (t) => {
+    const local = await opened(t, () => openPatiently(primary.url))
+    await configure(t, { synchronous_standby_names: '*' })
+    const store = await opened(t, () => openPatiently(primary.url))
+    await store.check()
+    await configure(t, { synchronous_standby_names: null })
+    await assert.rejects(store.check(), /synchronous_standby_names is empty/)
+    await local.check()
+    await configure(t, { synchronous_standby_names: '*' })
+    await store.check()
+    await local.check()
+    await configure(t, { synchronous_standby_names: null })
+  })
 })
 
 describe('PostgresStore at an address with several hosts', () => {
