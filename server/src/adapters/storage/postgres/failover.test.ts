@@ -76,25 +76,30 @@ async function configure(
 
 /** Resolves once commits wait for a standby, which takes the primary a moment after a reload. */
 async function waitsForStandby(): Promise<void> {
-  for (let waits = false; !waits;) {
-    let over = false
+  for (let waited = false; !waited;) {
     const commit = query(
       primary.url,
       `SET application_name = probe; SET synchronous_commit = on; SELECT pg_logical_emit_message(true, 'probe', '')`,
-    ).then(() => (over = true))
-    while (!over && !waits) waits = await cancelWaiting('probe')
+    )
+    waited = await cancelWaiting('probe', commit)
     await commit
   }
 }
 
-/** Cancels a commit that waits for a standby; returns whether there was one. */
-async function cancelWaiting(application: string): Promise<boolean> {
-  const { rows } = await query(
-    primary.url,
-    `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
-     WHERE wait_event = 'SyncRep' AND application_name = '${application}'`,
-  )
-  return rows.length > 0
+/** Cancels the wait of `commit`, by a connection of that name, for a standby; returns false if it settles without one. */
+async function cancelWaiting(application: string, commit: Promise<unknown>): Promise<boolean> {
+  const progress = { settled: false }
+  const settle = (): void => {
+    progress.settled = true
+  }
+  void commit.then(settle, settle)
+  const cancel = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+    WHERE wait_event = 'SyncRep' AND application_name = '${application}'`
+  for (;;) {
+    if ((await query(primary.url, cancel)).rows.length > 0) return true
+    if (progress.settled) return false
+    await sleep(5)
+  }
 }
 
 describe('PostgresStore whose server turns into a standby', () => {
@@ -160,9 +165,7 @@ describe('PostgresStore on a database whose settings change while it serves', ()
     const unknown = assert.rejects(commit, ({ message, cause }: Error) => {
       return /Cannot tell/.test(message) && /canceling wait/.test((cause as Error).message)
     })
-    let settled = false
-    void commit.catch(() => {}).then(() => (settled = true))
-    while (!settled && !(await cancelWaiting('symbolon'))) await sleep(5)
+    assert.ok(await cancelWaiting('symbolon', commit))
     await unknown
     assert.deepEqual(await idsFound(store, TENANT, [80, 81]), [uuid(80), uuid(81)])
     await configure(t, { synchronous_commit: null, synchronous_standby_names: null })
