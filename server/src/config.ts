@@ -142,7 +142,8 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
   databaseUrl: {
     variable: 'SYMBOLON_DATABASE_URL',
     default: '',
-    accepts: 'unset, or postgres://user:password@host:port/name',
+    accepts:
+      'unset, or postgres://user:password@host:port/name, or with several hosts: host:port,host:port',
     about:
       'The PostgreSQL database that holds everything; any number of servers may share it. If unset, SQLite in the data folder. See [postgres.md](postgres.md).',
     parse: (text) => (text === '' ? null : /^postgres(ql)?:\/\//.test(text) ? text : undefined),

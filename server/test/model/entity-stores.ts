@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { connectionSettings } from '../../src/adapters/storage/postgres/connection-settings.ts'
 import { connectedTo } from '../../src/adapters/storage/postgres/connection.ts'
 import { Session } from '../../src/adapters/storage/postgres/session.ts'
 import { vaultReader as postgresReader } from '../../src/adapters/storage/postgres/vault-reader.ts'
@@ -49,7 +50,7 @@ const OPENERS: Readonly<Record<StoreName, () => Promise<ReadableStore>>> = {
   postgres: async () => {
     const url = await freshDatabase()
     const store = await openPatiently(url)
-    const client = await connectedTo({ connectionString: url })
+    const client = await connectedTo(connectionSettings(url))
     return {
       store,
       reader: postgresReader(new Session(client).ask),

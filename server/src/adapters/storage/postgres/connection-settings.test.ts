@@ -10,9 +10,10 @@ import { PostgresStore } from './store.ts'
 
 describe('connectionSettings()', () => {
   test('reads what the address says', () => {
-    const { host, port, user, password, database, ssl } = connectionSettings(
+    const { servers, user, password, database } = connectionSettings(
       'postgres://some%40one:p%2Fw@db.example.com:6432/vault?sslmode=disable',
     )
+    const { host, port, ssl } = servers.preferred
     assert.deepEqual(
       { host, port, user, password, database, ssl },
       {
@@ -34,21 +35,89 @@ describe('connectionSettings()', () => {
       '127.example.com',
       '[2001:db8::1]',
     ]) {
-      const { ssl } = connectionSettings(`postgresql://${host}/vault`)
+      const { ssl } = connectionSettings(`postgresql://${host}/vault`).servers.preferred
       assert.equal((ssl as { rejectUnauthorized: boolean }).rejectUnauthorized, true, host)
     }
     for (const host of ['localhost', '127.0.0.1', '127.1.2.3', '[::1]']) {
-      assert.equal(connectionSettings(`postgres://${host}/vault`).ssl, false, host)
+      assert.equal(
+        connectionSettings(`postgres://${host}/vault`).servers.preferred.ssl,
+        false,
+        host,
+      )
     }
-    assert.equal(connectionSettings('postgres://h/vault?host=/run/postgresql').ssl, false)
+    assert.equal(
+      connectionSettings('postgres://h/vault?host=/run/postgresql').servers.preferred.ssl,
+      false,
+    )
   })
 
   test('wants proof from this machine as well where authorities are named', () => {
     const authority = encodeURIComponent(pathOf('authority.pem'))
     const url = `postgres://localhost/vault?sslrootcert=${authority}`
-    const { ssl } = connectionSettings(url)
+    const { ssl } = connectionSettings(url).servers.preferred
     assert.equal((ssl as { rejectUnauthorized: boolean }).rejectUnauthorized, true)
-    assert.equal(connectionSettings(`${url}&sslmode=disable`).ssl, false)
+    assert.equal(connectionSettings(`${url}&sslmode=disable`).servers.preferred.ssl, false)
+  })
+
+  test('reads several hosts, each with its own port and name to prove', () => {
+    const { servers, user, password, database } = connectionSettings(
+      'postgres://me:p,%40w@db1.example.com:6432,[2001:db8::1],localhost:7/vault?target_session_attrs=primary',
+    )
+    assert.deepEqual(
+      { user, password, database },
+      { user: 'me', password: 'p,@w', database: 'vault' },
+    )
+    const [first, second, third] = servers.all
+    const proof = { rejectUnauthorized: true, minVersion: 'TLSv1.2' }
+    assert.deepEqual(first, {
+      host: 'db1.example.com',
+      port: 6432,
+      ssl: { ...proof, servername: 'db1.example.com' },
+    })
+    assert.deepEqual(second, { host: '2001:db8::1', ssl: proof })
+    assert.deepEqual(third, { host: 'localhost', port: 7, ssl: false })
+    assert.equal(servers.all.length, 3)
+  })
+
+  test('reads several sockets, on the one port of the address', () => {
+    const { servers } = connectionSettings('postgres://h:6432/vault?host=/run/a,/run/b')
+    const [first, second] = servers.all
+    assert.deepEqual(first, { host: '/run/a', port: 6432, ssl: false })
+    assert.deepEqual(second, { host: '/run/b', port: 6432, ssl: false })
+  })
+
+  test('refuses a list that is not one, and any server but the primary, and never repeats it', () => {
+    for (const url of [
+      'postgres://a:hunter2@h1,/d',
+      'postgres://a:hunter2@,h2/d',
+      'postgres://a:hunter2@h1,,h2/d',
+      'postgres://a:hunter2@h1:5432:5433,h2/d',
+      'postgres://a:hunter2@h1:0,h2/d',
+      'postgres://a:hunter2@h1:65536,h2/d',
+      'postgres://a:hunter2@h1:,h2/d',
+      'postgres://a:hunter2@h1, h2/d',
+      'postgres://a:hunter2@[h1],h2/d',
+      'postgres://a:hunter2@2001:db8::1,h2/d',
+      'postgres://a:hunter2@h1,h2',
+      'postgres://a:hunter2@h1,h2/d?host=/run',
+      'postgres://a:hunter2@h1/d?host=/run,',
+      'mysql://a:hunter2@h1,h2/d',
+      ...['any', 'standby', 'prefer-standby', 'read-only', ''].map(
+        (it) => `postgres://a:hunter2@h1,h2/d?target_session_attrs=${it}`,
+      ),
+    ]) {
+      assert.throws(
+        () => connectionSettings(url),
+        (error: Error) => /database/.test(error.message) && !/hunter2/.test(error.message),
+        url,
+      )
+    }
+    const url = 'postgres://h/d?target_session_attrs='
+    for (const it of ['read-write', 'primary']) connectionSettings(url + it)
+    assert.throws(
+      () => connectionSettings(`${url}any`),
+      /target_session_attrs read-write or primary/,
+    )
   })
 
   test('refuses what is no address, and what only looks safe, and never repeats it', () => {

@@ -1,71 +1,70 @@
 import { readFileSync } from 'node:fs'
 import { isIP, isIPv4 } from 'node:net'
 import type { ClientConfig } from 'pg'
+import { ADDRESS, parseDatabaseUrl } from './database-url.ts'
+import { ServerList } from './server-list.ts'
 
-/** Begins every error message for the operator. */
-const ADDRESS = 'The address of the database, SYMBOLON_DATABASE_URL,'
-
-/** Parameters of the address that are supported; any other is probably a mistake, and refused. */
-const KNOWN = new Set(['sslmode', 'sslrootcert', 'host', 'application_name'])
+/** How to connect. The servers are shared by all connections with these settings. */
+export interface ConnectionSettings extends Omit<
+  ClientConfig,
+  'host' | 'port' | 'ssl' | 'connectionString'
+> {
+  readonly servers: ServerList
+}
 
 /**
- * Returns connection settings for the database at `url`: `postgres://user:password@host:port/name`.
+ * Returns connection settings for the database at `url`, which parseDatabaseUrl() reads.
  *
- * Over a network, traffic is encrypted and the server must prove its name: the default is `sslmode=verify-full`. TLS is
- * off only if the address says `disable`, or names this machine or a socket (`host=/run/postgresql`) and has no
+ * Over a network, traffic is encrypted and each server must prove its name: the default is `sslmode=verify-full`. TLS is
+ * off only if the address says `disable`, or a host is this machine or a socket (`host=/run/postgresql`) and there is no
  * `sslrootcert`, a PEM file of authorities to trust instead of the system's. Throws an Error with a message for the
  * operator, which never repeats the password.
  */
-export function connectionSettings(url: string): ClientConfig {
-  const address = parse(url)
-  const { searchParams } = address
-  for (const it of searchParams.keys()) {
-    if (!KNOWN.has(it)) throw new Error(`${ADDRESS} must not have '${it}'`)
-  }
-  const host = searchParams.get('host') ?? withoutBrackets(address.hostname)
-  const database = decoded(address.pathname.slice(1))
-  if (database === '') throw new Error(`${ADDRESS} must name a database`)
+export function connectionSettings(url: string): ConnectionSettings {
+  const { hosts, user, password, database, parameters } = parseDatabaseUrl(url)
+  const sslFor = tlsSettings(parameters)
   return {
-    host,
-    ...(address.port === '' ? {} : { port: Number(address.port) }),
-    ...(address.username === '' ? {} : { user: decoded(address.username) }),
-    ...(address.password === '' ? {} : { password: decoded(address.password) }),
+    servers: new ServerList(
+      hosts.map(({ host, port }) => ({
+        host,
+        ...(port === null ? {} : { port }),
+        ssl: sslFor(host),
+      })),
+    ),
+    ...(user === null ? {} : { user }),
+    ...(password === null ? {} : { password }),
     database,
-    application_name: searchParams.get('application_name') ?? 'symbolon',
-    ssl: sslOf(host, searchParams),
+    application_name: parameters.get('application_name') ?? 'symbolon',
   }
 }
 
-function parse(url: string): URL {
-  const address = URL.parse(url)
-  if (address === null || !/^postgres(ql)?:$/.test(address.protocol)) {
-    throw new Error(`${ADDRESS} must be postgres://user:password@host:port/name`)
-  }
-  return address
-}
-
-function decoded(text: string): string {
+/** Returns the file of authorities that the address names, or null, also for an address that cannot be read. */
+export function authorityFileOf(url: string): string | null {
   try {
-    return decodeURIComponent(text)
+    return parseDatabaseUrl(url).parameters.get('sslrootcert')
   } catch {
-    throw new Error(`${ADDRESS} has a % that must be written %25`)
+    return null
   }
 }
 
-function sslOf(host: string, parameters: URLSearchParams): ClientConfig['ssl'] {
+/** Returns the TLS settings by host. Reads the file of authorities once: it may be a pipe. */
+function tlsSettings(parameters: URLSearchParams): (host: string) => ClientConfig['ssl'] {
   const file = parameters.get('sslrootcert')
-  // Naming authorities requests verification, even of a server reached through a local tunnel.
-  const plain = isHere(host) && file === null
-  const mode = parameters.get('sslmode') ?? (plain ? 'disable' : 'verify-full')
-  if (mode === 'disable') return false
-  if (mode !== 'verify-full') {
-    throw new Error(`${ADDRESS} must have sslmode verify-full or disable, not '${mode}'`)
+  const given = parameters.get('sslmode')
+  if (given !== null && given !== 'verify-full' && given !== 'disable') {
+    throw new Error(`${ADDRESS} must have sslmode verify-full or disable, not '${given}'`)
   }
-  return {
-    rejectUnauthorized: true,
-    minVersion: 'TLSv1.2',
-    ...(isIP(host) === 0 ? { servername: host } : {}),
-    ...(file === null ? {} : { ca: readAuthority(file) }),
+  const ca = file === null || given === 'disable' ? {} : { ca: readAuthority(file) }
+  return (host) => {
+    // Naming authorities requests verification, even of a server reached through a local tunnel.
+    const plain = isHere(host) && file === null
+    if ((given ?? (plain ? 'disable' : 'verify-full')) === 'disable') return false
+    return {
+      rejectUnauthorized: true,
+      minVersion: 'TLSv1.2',
+      ...(isIP(host) === 0 ? { servername: host } : {}),
+      ...ca,
+    }
   }
 }
 
@@ -81,8 +80,4 @@ function readAuthority(file: string): string {
 export function isHere(host: string): boolean {
   if (isIPv4(host)) return host.startsWith('127.')
   return host.startsWith('/') || host === 'localhost' || host === '::1'
-}
-
-function withoutBrackets(host: string): string {
-  return host.startsWith('[') ? host.slice(1, -1) : host
 }

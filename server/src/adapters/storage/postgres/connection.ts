@@ -1,4 +1,6 @@
-import pg, { type ClientConfig } from 'pg'
+import pg from 'pg'
+import type { ConnectionSettings } from './connection-settings.ts'
+import { ConnectError, PrimaryClient } from './primary-client.ts'
 import { Session } from './session.ts'
 
 /** Timeout for a new connection, in milliseconds. */
@@ -22,7 +24,7 @@ const IDLE_IN_TRANSACTION_MS_MAX = 10_000
  * migrations or moving a vault.
  */
 export async function atLeisure<Result>(
-  settings: ClientConfig,
+  settings: ConnectionSettings,
   work: (session: Session) => Promise<Result>,
 ): Promise<Result> {
   const client = await connectedTo({ ...settings, connectionTimeoutMillis: START_MS_MAX })
@@ -34,23 +36,29 @@ export async function atLeisure<Result>(
 }
 
 /**
- * Returns a new connection. Its loss is noticed only when it is used.
- *
- * Rejects with a message for the operator when it cannot connect.
+ * Returns a new connection to the primary, after an attempt at each server if need be. Rejects with a message for the
+ * operator when none is.
  */
-export async function connectedTo(settings: ClientConfig): Promise<pg.Client> {
-  const client = new pg.Client({ ...settings, types: { getTypeParser: parserOf } })
-  client.on('error', () => {})
-  await client.connect().catch((error: unknown) => {
-    // A name with several addresses yields an AggregateError with no message of its own.
-    const [cause] = error instanceof AggregateError ? (error.errors as unknown[]) : [error]
-    throw new Error('Cannot reach the database', { cause })
+export async function connectedTo(settings: ConnectionSettings): Promise<PrimaryClient> {
+  const failures: ConnectError[] = []
+  while (failures.length < settings.servers.all.length) {
+    const client = new PrimaryClient({ ...settings, types: { getTypeParser: parserOf } })
+    try {
+      await client.connect()
+      return client
+    } catch (error) {
+      if (!(error instanceof ConnectError)) throw error
+      failures.push(error)
+    }
+  }
+  const all = failures.map((it) => it.message).join('; ')
+  throw new Error('Cannot reach the database', {
+    cause: failures.length === 1 ? failures[0] : new Error(all),
   })
-  return client
 }
 
 /** Returns `settings` with the timeouts of every pooled connection. */
-export function bounded(settings: ClientConfig, deadlineFactor = 1): ClientConfig {
+export function bounded(settings: ConnectionSettings, deadlineFactor = 1): ConnectionSettings {
   return {
     ...settings,
     types: { getTypeParser: parserOf },

@@ -1,14 +1,11 @@
-import pg, {
-  DatabaseError,
-  type ClientBase,
-  type ClientConfig,
-  type Pool,
-  type PoolClient,
-} from 'pg'
+import pg, { DatabaseError, type ClientBase, type Pool, type PoolClient } from 'pg'
 import { ServiceError } from '../../../base/service-error.ts'
 import { bounded } from './connection.ts'
+import type { ConnectionSettings } from './connection-settings.ts'
+import { ConnectError, PrimaryClient, StandbyError } from './primary-client.ts'
 import type { PostgresRow } from './rows.ts'
-import { queryOf, Session, troubleOf, type AskPostgres } from './session.ts'
+import type { ServerList } from './server-list.ts'
+import { queryOf, Session, troubleOf, type AskPostgres, type CommitLevel } from './session.ts'
 
 /** Pool sizes. Writers: two batches in flight, one long commit, one for everything else. */
 const READERS_MAX = 8
@@ -19,6 +16,12 @@ export const CONNECTIONS_MAX = READERS_MAX + WRITERS_MAX
 
 const IDLE_MS_MAX = 60_000
 
+/**
+ * Age of a pooled connection at which it is replaced, in seconds. Bounds how long a former primary stays in use behind a
+ * pooler that reports nothing, or a name that has changed; 24 new connections a minute cost little. Ours.
+ */
+export const AGE_SECONDS_MAX = 30
+
 /** Reads waiting for a connection, each no longer than for a new one; beyond this, reads are rejected at once. */
 const WAITING_MAX = 2_000
 
@@ -26,16 +29,21 @@ const WAITING_MAX = 2_000
 export const TRIES_MAX = 5
 
 /**
- * The connection pools. Lost connections are replaced.
+ * The connection pools. Lost connections are replaced. Each leads to the primary: no statement is answered by a server that
+ * says it is a standby.
  *
  * Nothing here waits for long: while the database refuses connections, every call fails at once.
  */
 export class Database {
+  readonly #servers: ServerList
+  readonly #commitLevel: CommitLevel
   readonly #readers: Pool
   readonly #writers: Pool
 
   /** `deadlineFactor` multiplies the timeouts of every connection. */
-  constructor(settings: ClientConfig, deadlineFactor = 1) {
+  constructor(settings: ConnectionSettings, commitLevel: CommitLevel, deadlineFactor = 1) {
+    this.#commitLevel = commitLevel
+    this.#servers = settings.servers
     const bounds = bounded(settings, deadlineFactor)
     this.#readers = poolOf(bounds, READERS_MAX)
     // Pipelined: statements are sent without waiting for earlier answers.
@@ -48,7 +56,10 @@ export class Database {
       throw unavailable(new Error('Too many reads wait'))
     for (let tries = 1; ; tries++) {
       try {
-        return (await this.#readers.query<PostgresRow>(queryOf(sql, values))).rows
+        const { rows } = await this.#connected(() =>
+          this.#readers.query<PostgresRow>(queryOf(sql, values)),
+        )
+        return rows
       } catch (error) {
         const trouble = troubleOf(error)
         if (trouble === 'own') throw error
@@ -61,14 +72,25 @@ export class Database {
 
   /** Calls `work` with a connection. When `work` rejects, rolls back, or discards the connection if it is unusable. */
   async write<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
-    const client = await this.#writers.connect()
+    const client = await this.#connected(() => this.#writers.connect())
     try {
-      const result = await work(new Session(client))
+      const result = await work(new Session(client, this.#commitLevel))
       client.release()
       return result
     } catch (error) {
       await giveBack(client, error)
       throw error
+    }
+  }
+
+  /** Calls `attempt` again while no connection is made, as often as there are servers to try. */
+  async #connected<Result>(attempt: () => Promise<Result>): Promise<Result> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await attempt()
+      } catch (error) {
+        if (!(error instanceof ConnectError) || tries >= this.#servers.all.length) throw error
+      }
     }
   }
 
@@ -94,6 +116,10 @@ async function giveBack(client: PoolClient, error: unknown): Promise<void> {
 
 /** Whether the connection was lost, rather than never made. */
 export function isBroken(error: unknown): boolean {
+  if (error instanceof StandbyError) return true
+  if (error instanceof ConnectError) {
+    return !(error.reason instanceof StandbyError) && isBroken(error.reason)
+  }
   if (!(error instanceof Error)) return false
   const { code } = error as NodeJS.ErrnoException
   if (code === 'EPIPE' || code === 'ECONNRESET' || code === '57P01') return true
@@ -110,14 +136,19 @@ function unavailable(cause: unknown): ServiceError {
   return new ServiceError('store_unavailable', undefined, { cause })
 }
 
-function poolOf(bounds: ClientConfig, max: number): Pool {
+function poolOf(bounds: ConnectionSettings, max: number): Pool {
   // pg awaits the promise, although the type of `onConnect` does not say so.
   const onConnect = findByKeys as (client: ClientBase) => void
-  const pool = new pg.Pool({ ...bounds, max, idleTimeoutMillis: IDLE_MS_MAX, onConnect })
-  // Using a lost connection reports the error anyway, and the pool replaces idle ones on demand; without these
-  // listeners the error would end the process.
+  const pool = new pg.Pool({
+    ...bounds,
+    max,
+    idleTimeoutMillis: IDLE_MS_MAX,
+    maxLifetimeSeconds: AGE_SECONDS_MAX,
+    Client: PrimaryClient as unknown as new () => ClientBase,
+    onConnect,
+  })
+  // The pool replaces lost connections on demand; without this listener their errors would end the process.
   pool.on('error', () => {})
-  pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }
 

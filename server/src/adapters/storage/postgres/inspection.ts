@@ -21,7 +21,6 @@ export interface PostgresFacts {
   readonly schema: string | null
   /** Settings by name, with the values that apply to this user; without settings that the database does not know. */
   readonly settings: Readonly<Record<string, string>>
-  readonly inRecovery: boolean
   readonly mayCreate: boolean
   /** Tables of the program that exist and that the user may not read and write. */
   readonly forbiddenTables: readonly string[]
@@ -77,8 +76,8 @@ export async function openPostgresInspection(url: string): Promise<PostgresInspe
   }
   try {
     await begin()
-    const remote = !isHere(settings.host ?? '')
-    const facts = await factsOf(ask, { remote, encrypted: settings.ssl !== false })
+    const { host, ssl } = client.server
+    const facts = await factsOf(ask, { remote: !isHere(host), encrypted: ssl !== false })
     await client.query('COMMIT')
     reading = true
     await begin()
@@ -113,7 +112,6 @@ async function factsOf(
     database: String(it!.database_name),
     schema: it!.schema_name === null ? null : String(it!.schema_name),
     settings: JSON.parse(String(it!.settings)) as Record<string, string>,
-    inRecovery: it!.in_recovery === true,
     mayCreate: it!.may_create === true,
     forbiddenTables: JSON.parse(String(tables!.names)) as string[],
     connectionsMax: Number(it!.connections_max),
@@ -131,7 +129,6 @@ async function factsOf(
 const FACTS = `SELECT current_setting('server_version') AS version,
     current_setting('server_version_num') AS version_number,
     current_user AS user_name, current_database() AS database_name, current_schema() AS schema_name,
-    pg_is_in_recovery() AS in_recovery,
     coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AS may_create,
     floor(extract(epoch FROM clock_timestamp()) * 1000) AS time_ms,
     (SELECT json_object_agg(name, current_setting(name, true))::text FROM unnest(ARRAY[

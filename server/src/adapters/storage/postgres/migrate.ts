@@ -14,7 +14,7 @@ const LOCK = 0x73796d62
  */
 export async function migrate(session: Session): Promise<void> {
   const steps = migrations()
-  await session.run('BEGIN')
+  await session.begin()
   await session.run('SELECT pg_advisory_xact_lock($1)', [LOCK])
   // Databases that only speak PostgreSQL's language may not honor the advisory lock; this row lock works there.
   await session.run(

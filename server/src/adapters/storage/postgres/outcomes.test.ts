@@ -6,7 +6,7 @@ import pg from 'pg'
 import { startCluster } from '../../../../test/kit/postgres/cluster.ts'
 import {
   meddlingProxy,
-  type Fate,
+  spoil,
   type MeddlingProxy,
 } from '../../../../test/kit/postgres/meddling-proxy.ts'
 import { freshDatabase, query } from '../../../../test/kit/postgres/test-database.ts'
@@ -58,22 +58,6 @@ async function settledCounts(store: Store): Promise<[number, number, number]> {
     if ((tokens === events && events === answers) || tries === 100) return [tokens, events, answers]
     await sleep(50)
   }
-}
-
-/** Applies `fate` to the first `times` requests that match `which`; returns a counter of them. */
-function spoil(
-  proxy: MeddlingProxy,
-  which: RegExp,
-  fate: Fate,
-  times = 1,
-): { readonly met: number } {
-  const count = { met: 0 }
-  proxy.decide = (statement) => {
-    if (!which.test(statement) || count.met >= times) return 'pass'
-    count.met++
-    return fate
-  }
-  return count
 }
 
 const HELD_MS = 987_654

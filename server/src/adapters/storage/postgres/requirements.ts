@@ -1,15 +1,42 @@
 /** Checks that a database is fit to serve from. */
 import { NoVault } from '../../../ports/no-vault.ts'
-import type { AskPostgres, Session } from './session.ts'
+import type { AskPostgres, CommitLevel, Session } from './session.ts'
+
+/** What a commit survives by the settings of the database. */
+export interface PostgresDurability {
+  readonly commitLevel: CommitLevel
+  /** Whether commits wait for a standby. */
+  readonly replicated: boolean
+}
+
+/** The standbys that commits wait for; databases that have none may not know the setting. */
+const STANDBYS = "coalesce(current_setting('synchronous_standby_names', true), '') AS standbys"
 
 /** An acknowledged commit must survive a power cut, so COMMIT has to wait for the disk. */
-export async function requireDurability(session: Session): Promise<void> {
-  const [row] = await session.ask('SHOW synchronous_commit')
-  const value = String(row!.synchronous_commit)
-  if (value === 'on' || value === 'remote_apply') return
+export async function requireDurability(session: Session): Promise<PostgresDurability> {
+  const [row] = await session.ask(
+    `SELECT current_setting('synchronous_commit') AS level, ${STANDBYS}`,
+  )
+  const value = String(row!.level)
+  if (value === 'on' || value === 'remote_apply') {
+    return { commitLevel: value, replicated: row!.standbys !== '' }
+  }
   throw new Error(
     `Cannot use the database: its synchronous_commit is ${value}, so it would acknowledge what a power ` +
       'cut undoes; set it to on',
+  )
+}
+
+/** Reads once; if `replicated`, rejects when commits no longer wait for a standby: they would not survive the loss of the primary. */
+export async function requireReadable(
+  ask: AskPostgres,
+  { replicated }: PostgresDurability,
+): Promise<void> {
+  const [row] = await ask(`SELECT ${STANDBYS} FROM pulse`)
+  if (!replicated || row!.standbys !== '') return
+  throw new Error(
+    'synchronous_standby_names is empty, and named standbys at the start: an acknowledged write would not survive the ' +
+      'loss of the primary; set it again, or restart the service to go on without standbys',
   )
 }
 

@@ -93,7 +93,7 @@ async function begin(
   commits: readonly Commit[],
   begun: ReadonlySet<Commit>,
 ): Promise<readonly PostgresRow[] | null> {
-  const beginning = allOf([session.run('BEGIN'), insertUnopposed(session, begun)])
+  const beginning = allOf([session.begin(), insertUnopposed(session, begun)])
   try {
     if (isLong(begun)) await beginning
     const tenantIds = commits.map((it) => it.tenantId)

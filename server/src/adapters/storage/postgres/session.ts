@@ -36,14 +36,30 @@ export type AskPostgres = (
   values?: readonly PostgresValue[],
 ) => Promise<PostgresRow[]>
 
+/** A value of `synchronous_commit` that survives a power cut; `remote_apply` also waits until standbys show the commit. */
+export type CommitLevel = 'on' | 'remote_apply'
+
+/**
+ * Begins a writing transaction at no lower level than given, with one request: a setting that is lowered with a reload
+ * would otherwise apply to the next commit. A level that was raised stays.
+ */
+const BEGIN: Readonly<Record<CommitLevel, string>> = {
+  on: `BEGIN; SELECT set_config('synchronous_commit',
+    CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)`,
+  remote_apply: 'BEGIN; SET LOCAL synchronous_commit = remote_apply',
+}
+
 /** One connection, for the duration of a transaction. */
 export class Session {
   readonly #client: ClientBase
+  readonly #commitLevel: CommitLevel
   /** Number of statements sent, for tests that count the cost of an operation. */
   sent = 0
 
-  constructor(client: ClientBase) {
+  /** Writing transactions commit at `commitLevel` or higher, whatever the database is set to meanwhile. */
+  constructor(client: ClientBase, commitLevel: CommitLevel = 'on') {
     this.#client = client
+    this.#commitLevel = commitLevel
   }
 
   readonly ask: AskPostgres = async (sql, values = []) => {
@@ -57,13 +73,43 @@ export class Session {
     return (await this.#client.query(queryOf(sql, values))).rowCount ?? 0
   }
 
-  /** Resolves when the transaction is durable. */
+  /** Begins a writing transaction. */
+  async begin(): Promise<void> {
+    await this.run(BEGIN[this.#commitLevel])
+  }
+
+  /**
+   * Resolves when the transaction is durable. Rejects as if the answer were lost when the database warns meanwhile: it answers
+   * COMMIT although the wait for a standby was cancelled, and warns that the transaction "might not have been replicated".
+   */
   async commit(): Promise<void> {
     this.sent++
-    const { command } = await this.#client.query('COMMIT')
-    if (command !== 'COMMIT') throw new Error('The transaction was rolled back')
+    const warnings: string[] = []
+    // A warning about an earlier statement still in flight counts, too: our own cause none.
+    const heed = ({ code, message }: CommitNotice): void => {
+      if (code?.startsWith(SUCCESS) !== true) warnings.push(message ?? '')
+    }
+    this.#client.on('notice', heed)
+    try {
+      const { command } = await this.#client.query('COMMIT')
+      if (command !== 'COMMIT') throw new Error('The transaction was rolled back')
+    } finally {
+      this.#client.removeListener('notice', heed)
+    }
+    if (warnings.length > 0) {
+      throw new Error(`The database warned when it was asked to commit: ${warnings.join('; ')}`)
+    }
   }
 }
+
+/** A notice or a warning, as pg declares it. Its severity is translated; its code is not. */
+interface CommitNotice {
+  readonly code?: string | undefined
+  readonly message?: string | undefined
+}
+
+/** Class of the codes of notices. Warnings have another. Source: postgresql.org, appendix "PostgreSQL Error Codes". */
+const SUCCESS = '00'
 
 /** Returns the query in pg's form. */
 export function queryOf(sql: PostgresStatement, values: readonly PostgresValue[]): QueryConfig {

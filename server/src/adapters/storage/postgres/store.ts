@@ -62,7 +62,9 @@ import {
   refuseUnfinishedMove,
   requireDurability,
   requireFidelity,
+  requireReadable,
   requireVault,
+  type PostgresDurability,
 } from './requirements.ts'
 import { sweepChunk, tenantsToSweep } from './sweep.ts'
 import { tenantReader } from './tenant-reader.ts'
@@ -96,6 +98,8 @@ export class PostgresStore implements Store {
   readonly auditLog: Store['auditLog']
   readonly accessRows: Store['accessRows']
   readonly #database: Database
+  /** As at the start. */
+  readonly #durability: PostgresDurability
   readonly #queue: PostgresCommitQueue
   /** Serializes sweeps: concurrent ones would wait for the same tenants' locks, and block these tenants' writers. */
   #swept: Promise<unknown> = Promise.resolve()
@@ -115,18 +119,21 @@ export class PostgresStore implements Store {
     existing = false,
   }: PostgresOptions): Promise<PostgresStore> {
     const settings = connectionSettings(url)
-    await atLeisure(settings, async (session) => {
-      await requireDurability(session)
+    const durability = await atLeisure(settings, async (session) => {
+      const found = await requireDurability(session)
       await requireFidelity(session.ask)
       if (existing) await requireVault(session.ask)
       await migrate(session)
       if (unfinished !== true) await refuseUnfinishedMove(session.ask)
+      return found
     })
-    return new PostgresStore(new Database(settings, deadlineFactor), commitWaitMs)
+    const database = new Database(settings, durability.commitLevel, deadlineFactor)
+    return new PostgresStore(database, durability, commitWaitMs)
   }
 
-  private constructor(database: Database, commitWaitMs: number) {
+  private constructor(database: Database, durability: PostgresDurability, commitWaitMs: number) {
     const { ask } = database
+    this.#durability = durability
     this.#database = database
     this.#queue = new PostgresCommitQueue(database, { commitWaitMs })
     this.tenants = tenantReader(ask)
@@ -163,7 +170,7 @@ export class PostgresStore implements Store {
   async check(): Promise<void> {
     if (this.#closed !== null) throw new Error('Cannot read or write: the store is closed')
     await this.#database.write((session) => session.run('UPDATE pulse SET beats = beats + 1'))
-    await this.#database.ask('SELECT 1 FROM pulse')
+    await requireReadable(this.#database.ask, this.#durability)
   }
 
   close(): Promise<void> {

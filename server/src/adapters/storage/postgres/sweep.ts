@@ -47,7 +47,7 @@ export async function sweepChunk(
 ): Promise<void> {
   const tally = new PostgresTokenTally()
   let removedBytes = 0
-  await session.run('BEGIN')
+  await session.begin()
   await lockTenants(session, tenants)
   await session.run(
     `UPDATE transactions SET state = 'expired', unswept = true

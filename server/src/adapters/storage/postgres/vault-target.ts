@@ -143,7 +143,7 @@ export class PostgresVaultTarget implements VaultReader {
 
   async #transaction(work: () => Promise<void>): Promise<void> {
     await saying(async () => {
-      await this.#session.run('BEGIN')
+      await this.#session.begin()
       try {
         await work()
         await this.#session.commit()
