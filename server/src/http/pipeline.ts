@@ -5,7 +5,7 @@
 import type { FastifyInstance } from 'fastify'
 import { joinTickBatch } from '../request/tick-batching.ts'
 import { isReadOnly, methodsOf, type Endpoint } from './endpoint.ts'
-import { Exchange, type PipelineStep } from './exchange.ts'
+import { PipelineState, type PipelineStep } from './pipeline-state.ts'
 import type { PipelineOptions } from './pipeline-options.ts'
 import { admit } from './steps/admit.ts'
 import { authenticate, checkHeadersAndAuthenticate } from './steps/authenticate.ts'
@@ -54,9 +54,9 @@ export function addEndpoint(
     },
     handler: async (request, reply) => {
       try {
-        const exchange = new Exchange(options, endpoint, request, reply)
+        const state = new PipelineState(options, endpoint, request, reply)
         for (const step of STEPS) {
-          const waiting = step(exchange)
+          const waiting = step(state)
           if (waiting !== undefined) await waiting
         }
       } catch (error) {

@@ -2,20 +2,24 @@ import { keyOfTypes, type Permission, type Principal } from '../../base/access.t
 import { ServiceError } from '../../base/service-error.ts'
 import type { RequestContext } from '../../request/context.ts'
 import type { Operation } from '../endpoint.ts'
-import type { Exchange } from '../exchange.ts'
+import type { PipelineState } from '../pipeline-state.ts'
 import type { AccessPort } from '../pipeline-options.ts'
 
 /** Refuses a caller that the endpoint's record refuses, whatever the request asks for. */
-export function checkAccess(exchange: Exchange): Promise<void> | undefined {
+export function checkAccess(state: PipelineState): Promise<void> | undefined {
   // A client may hold its body back, and the rights it had with its headers may be gone.
-  if (exchange.bodyCameLater) return checkAccessAgain(exchange)
-  const { endpoint, context, options } = exchange
+  if (state.bodyCameLater) return checkAccessAgain(state)
+  const { endpoint, context, options } = state
   checkEndpointAccess(endpoint, context, options.access)
   return undefined
 }
 
 /** Identifies the caller again, since it waited, and checks its present rights. */
-export async function checkAccessAgain({ endpoint, context, options }: Exchange): Promise<void> {
+export async function checkAccessAgain({
+  endpoint,
+  context,
+  options,
+}: PipelineState): Promise<void> {
   await context.reauthenticate?.()
   checkEndpointAccess(endpoint, context, options.access)
 }

@@ -3,22 +3,22 @@ import type { Decision, Principal } from '../../base/access.ts'
 import { createContext } from '../../request/context.ts'
 import { idempotencyScopeOf, type IdempotencyScope } from '../../request/idempotency.ts'
 import { acceptsIdempotencyKeys, transactionIdOf, type Endpoint } from '../endpoint.ts'
-import type { Exchange } from '../exchange.ts'
+import type { PipelineState } from '../pipeline-state.ts'
 import { idempotencyKeyOf } from '../format/request-headers.ts'
 import { authenticate } from './authenticate.ts'
 
 /** Makes the context of the request. The parameters of its path are normalized first, since an idempotency key is for them. */
-export function makeContext(exchange: Exchange): undefined {
-  const { endpoint, options, request } = exchange
+export function makeContext(state: PipelineState): undefined {
+  const { endpoint, options, request } = state
   request.params = paramsOf(request, endpoint)
   if (endpoint.permission === 'public') return
   const principal = request.principal!
   const decisions: Decision[] = []
-  exchange.context = request.context = createContext(principal, {
+  state.context = request.context = createContext(principal, {
     traceId: request.traceId,
     decisions,
-    idempotency: scopeOf(exchange, principal, decisions),
-    quota: () => exchange.quota,
+    idempotency: scopeOf(state, principal, decisions),
+    quota: () => state.quota,
     identify: () => authenticate(request, options.access),
   })
 }
@@ -34,7 +34,7 @@ function paramsOf(
 }
 
 function scopeOf(
-  { endpoint, request }: Exchange,
+  { endpoint, request }: PipelineState,
   principal: Principal,
   decisions: readonly Decision[],
 ): IdempotencyScope | null {

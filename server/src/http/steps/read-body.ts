@@ -4,7 +4,7 @@ import { LARGE_BYTES_MIN } from '../../base/limits.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import { parseStrictJson } from '../../base/strict-json.ts'
 import type { Endpoint } from '../endpoint.ts'
-import type { Exchange } from '../exchange.ts'
+import type { PipelineState } from '../pipeline-state.ts'
 import { checkContentEncoding, checkContentType, isBodiless } from '../format/request-headers.ts'
 import { wholeBody } from './whole-body.ts'
 
@@ -17,26 +17,26 @@ export function checkBodyHeaders({ body: spec }: Endpoint, { headers }: FastifyR
 }
 
 /** Reads the body whole. One that the endpoint does not use is discarded as it comes, not buffered. */
-export function readBody(exchange: Exchange): Promise<void> | undefined {
-  const { endpoint, request } = exchange
+export function readBody(state: PipelineState): Promise<void> | undefined {
+  const { endpoint, request } = state
   if (endpoint.body === undefined) {
     request.raw.resume()
     return undefined
   }
   const { principal } = request
-  const bytes = wholeBody(request.raw, principal, (most) => exchange.quota.reserveBody(most))
+  const bytes = wholeBody(request.raw, principal, (most) => state.quota.reserveBody(most))
   if (!(bytes instanceof Promise)) {
-    exchange.bytes = bytes
+    state.bytes = bytes
     return undefined
   }
-  exchange.bodyCameLater = true
-  return bytes.then((whole) => void (exchange.bytes = whole))
+  state.bodyCameLater = true
+  return bytes.then((whole) => void (state.bytes = whole))
 }
 
 /** Parses the body. Yields after a long one: that blocked the event loop, and the use case may block it as long again. */
-export function parseBytes(exchange: Exchange): Promise<void> | undefined {
-  const { bytes, endpoint, options } = exchange
-  exchange.body = parseJson(bytes, endpoint)
+export function parseBytes(state: PipelineState): Promise<void> | undefined {
+  const { bytes, endpoint, options } = state
+  state.body = parseJson(bytes, endpoint)
   return bytes.length >= LARGE_BYTES_MIN ? options.world.clock.yield() : undefined
 }
 

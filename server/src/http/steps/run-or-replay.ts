@@ -4,16 +4,15 @@ import type { IdempotencyScope } from '../../request/idempotency.ts'
 import { queryOf } from '../../request/query.ts'
 import type { Answer } from '../../request/response.ts'
 import { transactionIdOf, type Endpoint } from '../endpoint.ts'
-import type { Exchange } from '../exchange.ts'
+import type { PipelineState } from '../pipeline-state.ts'
 
 /** Runs the use case; once for each idempotency key, so that later requests get the first successful answer. */
-export async function runOrReplay(exchange: Exchange): Promise<void> {
-  const { idempotency } = exchange.context
-  exchange.answer =
-    idempotency === null ? await run(exchange) : await runOnce(exchange, idempotency)
+export async function runOrReplay(state: PipelineState): Promise<void> {
+  const { idempotency } = state.context
+  state.answer = idempotency === null ? await run(state) : await runOnce(state, idempotency)
 }
 
-function run({ endpoint, options, context, request, body }: Exchange): Promise<Answer> {
+function run({ endpoint, options, context, request, body }: PipelineState): Promise<Answer> {
   return endpoint.handle({
     world: options.world,
     context,
@@ -24,8 +23,8 @@ function run({ endpoint, options, context, request, body }: Exchange): Promise<A
   })
 }
 
-async function runOnce(exchange: Exchange, scope: IdempotencyScope): Promise<Answer> {
-  const { context, endpoint, options, bytes } = exchange
+async function runOnce(state: PipelineState, scope: IdempotencyScope): Promise<Answer> {
+  const { context, endpoint, options, bytes } = state
   const { access, inFlightKeys } = options
   await access.bindToBody(context, bytes)
   if (inFlightKeys.has(scope.id)) throw new ServiceError('idempotency_in_flight')
@@ -36,7 +35,7 @@ async function runOnce(exchange: Exchange, scope: IdempotencyScope): Promise<Ans
       recordReplay(endpoint, context)
       return first
     }
-    const answer = await run(exchange)
+    const answer = await run(state)
     // A failed operation is not remembered, so that a retry runs it again.
     if (!scope.remembered && answer.status < 400) await access.remember(context, answer)
     return answer

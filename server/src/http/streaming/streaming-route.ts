@@ -49,10 +49,10 @@ export function addStreamingEndpoint(
       if (targetBelowPath.startsWith('/')) request.route = `${path}/*`
       // Also logs clients that leave before the end, which the framework does not report.
       reply.raw.on('close', () => logRequest(world, request, reply))
-      const exchange = new StreamingExchange(options, endpoint, request, reply, targetBelowPath)
-      checkHeadersAndAuthenticate(request, exchange.identify, noCheck, (error) => {
+      const streamed = new StreamedRequest(options, endpoint, request, reply, targetBelowPath)
+      checkHeadersAndAuthenticate(request, streamed.identify, noCheck, (error) => {
         if (error !== undefined) return done(error)
-        exchange.run().catch(done)
+        streamed.run().catch(done)
       })
     },
     handler: () => assert.fail('The hook answers everything'),
@@ -77,7 +77,7 @@ const HALF_ENCODED = /%(?![0-9a-f]{2})/i
 function noCheck(): void {}
 
 /** One forwarded request. */
-class StreamingExchange {
+class StreamedRequest {
   readonly #options: PipelineOptions
   readonly #endpoint: StreamingEndpoint
   readonly #request: FastifyRequest

@@ -7,7 +7,7 @@ import type { PipelineOptions } from './pipeline-options.ts'
 import { quotaOf, type RequestQuota } from './request-quota.ts'
 
 /** One request at an endpoint, as the steps of the pipeline leave it: each adds what it has found. */
-export class Exchange {
+export class PipelineState {
   readonly options: PipelineOptions
   readonly endpoint: Endpoint
   readonly request: FastifyRequest
@@ -42,6 +42,6 @@ export class Exchange {
  * One step of the pipeline. Returns undefined if it is done at once, as most are. Throws or rejects to refuse the request: the
  * steps that follow are then left out.
  */
-export type PipelineStep = (exchange: Exchange) => Promise<void> | undefined | void
+export type PipelineStep = (state: PipelineState) => Promise<void> | undefined | void
 
 const NO_BODY = Buffer.alloc(0)
