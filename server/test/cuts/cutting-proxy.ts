@@ -205,5 +205,5 @@ function statementOf(message: Buffer): CutStatement | null {
   const type = message.toString('latin1', 0, 1)
   const [first = '', second = ''] = message.toString('latin1', 5).split('\0', 2)
   const said = type === 'Q' || type === 'P' ? first : type === 'B' ? second : ''
-  return STATEMENTS.get(said.split(' ', 1)[0]!) ?? null
+  return STATEMENTS.get(/^[\w-]*/.exec(said)![0]) ?? null
 }
