@@ -28,7 +28,7 @@ import { flawSinceCheckpoint } from './verification.ts'
  * Returns a function that writes a checkpoint of every audit log that has events after its last one.
  *
  * An audit log that cannot be continued is skipped, and logged once as `record_unsealed`: it may have been tampered with. If the
- * store does not answer, that is `audit_checkpoint_failed`, logged once until it answers again, whatever the tenant. `announce` gets
+ * store does not answer, that is `audit_checkpoint_failed`, logged once until a round has none, whatever the tenant. `announce` gets
  * each checkpoint once it is committed.
  */
 export function auditCheckpointer(
@@ -36,10 +36,11 @@ export function auditCheckpointer(
   announce?: AnnounceCheckpoint,
 ): () => Promise<void> {
   const reported = new Set<string>()
-  /** Whether the last attempt failed because of the store. */
+  /** Whether the store did not answer for some audit log in the round before. */
   let failing = false
   const ends = new CoveredEnds()
   return async () => {
+    let outage = false
     for (const tenantId of await world.store.auditLog.tenantIds('beyond-checkpoint')) {
       try {
         const flaw = await ends.flawOf(world.store.auditLog, tenantId)
@@ -51,18 +52,17 @@ export function auditCheckpointer(
         }
         reported.delete(tenantId)
       } catch (error) {
-        const outage = isStoreOutage(error)
-        if (outage && !failing) {
-          world.log.error('audit_checkpoint_failed', error, { tenant: tenantId })
-        } else if (!outage && !reported.has(tenantId)) {
-          world.log.error('record_unsealed', error, { tenant: tenantId })
+        const fields = { tenant: tenantId }
+        if (isStoreOutage(error)) {
+          if (!failing && !outage) world.log.error('audit_checkpoint_failed', error, fields)
+          outage = true
+        } else {
+          if (!reported.has(tenantId)) world.log.error('record_unsealed', error, fields)
+          reported.add(tenantId)
         }
-        if (outage) failing = true
-        else reported.add(tenantId)
-        continue
       }
-      failing = false
     }
+    failing = outage
   }
 }
 

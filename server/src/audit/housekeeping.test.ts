@@ -218,6 +218,27 @@ describe('auditCheckpointer()', () => {
     assert.equal((await verifyAuditLog(world, tenantId)).sealed, await lastOf(world, tenantId))
   })
 
+  test('logs an outage once even if it is about one audit log alone', async () => {
+    const { world, tenantId, append } = await stage()
+    const { tenantId: other } = await setUp(world, thinKeyProvider(), {
+      name: 'other',
+      plan: 'enterprise',
+    })
+    const store = withCommit(world.store, async (...asked) => {
+      if (asked[0] === tenantId) throw new Error('no answer')
+      return await world.store.commit(...asked)
+    })
+    const checkpoint = auditCheckpointer({ ...world, store })
+    for (let round = 0; round < 3; round++) {
+      await append(1)
+      const event = auditEventAt(world.clock.now())
+      await world.store.commit(other, [{ kind: 'append-audit-events', events: [event] }])
+      await checkpoint()
+      assert.equal((await verifyAuditLog(world, other)).sealed, await lastOf(world, other))
+    }
+    assert.equal(world.logged.length, 1)
+  })
+
   test('goes on with others when one cannot get a checkpoint', async () => {
     const { world, tenantId, append } = await stage()
     const { tenantId: other } = await setUp(world, thinKeyProvider(), {

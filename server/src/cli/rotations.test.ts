@@ -83,6 +83,17 @@ test('resumeInterrupted() continues what an outage ended, and repeats nothing th
   assert.equal(heard.mock.callCount(), 0)
 })
 
+test('resumeInterrupted() asks nothing of the store once the service is stopping', async (t) => {
+  const { rotations, store, tenantIds } = await tenantsOf(t, 1, (changes) => {
+    if (changes[0]!.kind === 'retire-data-keys') throw new Error('no answer')
+  })
+  await assert.rejects(rotations.rotate(tenantIds[0]!, () => {}))
+  await rotations.stop()
+  const asked = t.mock.method(store.tenants, 'keys')
+  await rotations.resumeInterrupted()
+  assert.equal(asked.mock.callCount(), 0)
+})
+
 async function dataKeysOf(store: MemoryStore, tenantId: string): Promise<number[]> {
   const keys = await store.tenants.keys(tenantId)
   return keys.filter((it) => it.purpose === 'enc').map((it) => it.version)

@@ -94,6 +94,7 @@ export class Rotations {
   async resumeInterrupted(): Promise<void> {
     const ignore = (): void => {}
     for (const id of this.#interrupted) {
+      if (this.#stopping.signal.aborted) return
       try {
         if (await isRotationUnfinished(this.#world, id)) await this.rotate(id, ignore)
         this.#interrupted.delete(id)

@@ -80,7 +80,7 @@ describe('decryptAge()', async () => {
     await assert.rejects(read([file, Buffer.alloc(1)], identity))
   })
 
-  test('opens a file for several recipients with the identity of any, and of nobody else', async () => {
+  test('opens a file for several recipients with the identity of each, and with no other', async () => {
     const [second, other] = [
       (await AgeIdentity.make()).identity,
       (await AgeIdentity.make()).identity,
@@ -116,7 +116,7 @@ describe('decryptAge()', async () => {
     }
   })
 
-  test('is no more than a few chunks ahead of whoever takes them, and stops when they do', async () => {
+  test('reads no more than a few chunks ahead of its reader, and stops with it', async () => {
     let made = 0
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
     const source = (function* () {
@@ -186,7 +186,7 @@ test('AgeRecipient.parse() takes a recipient of X25519, and nothing that differs
   }
 })
 
-test('encryptAge() throws without a recipient, since nobody could read the file', async () => {
+test('encryptAge() throws without a recipient: no key could open the file', async () => {
   await assert.rejects(written([Buffer.from('secret')]), /no recipient/)
 })
 

@@ -86,7 +86,7 @@ for (const level of REACTOR_LEVELS) {
       assert.deepEqual(await answer('packages'), [...found, ...none])
     })
 
-    test('may require bundled packages in a folder of their own, is told which are not installed, and needs none', async (t) => {
+    test('loads bundled packages from a folder of their own, names the missing ones, and runs without any', async (t) => {
       const folder = realpathSync(readableFolder(t))
       installModules(folder, ['uuid'])
       const anchor = path.join(folder, 'index.js')

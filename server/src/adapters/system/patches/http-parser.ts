@@ -34,12 +34,12 @@ export function isParsed(socket: Duplex): boolean {
   return (socket as ParsedSocket).parser !== null
 }
 
-/** Lets a parser that was told to STOP go on. */
+/** Resumes a paused parser. */
 export function resumeParser(socket: Duplex): void {
   parserOf(socket)?.resume()
 }
 
-/** Returns the bytes that were read but not parsed, if `error` only says that the parser was told to STOP; null otherwise. */
+/** Returns the bytes that were read but not parsed, if `error` only says that the parser was paused; null otherwise. */
 export function bytesAfterStop(error: Error): Buffer | null {
   const { code, rawPacket, bytesParsed } = error as StopError
   return code === 'HPE_PAUSED' ? rawPacket!.subarray(bytesParsed) : null
