@@ -83,6 +83,20 @@ export class Database {
     }
   }
 
+  /**
+   * Like write(), for work that does no harm if done twice: does it again, over another connection, if the first was lost. Using
+   * a connection is the only way to find out.
+   */
+  async writeRepeatable<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.write(work)
+      } catch (error) {
+        if (!isBroken(error) || tries > WRITERS_MAX) throw error
+      }
+    }
+  }
+
   /** Calls `attempt` again while no connection is made, as often as there are servers to try. */
   async #connected<Result>(attempt: () => Promise<Result>): Promise<Result> {
     for (let tries = 1; ; tries++) {

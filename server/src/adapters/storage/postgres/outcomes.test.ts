@@ -188,6 +188,20 @@ describe('PostgresStore', () => {
     }
   })
 
+  test('is ready, and sweeps, when the connection for it is lost', async (t) => {
+    const { proxy, store } = await meddled(t)
+    await succeed(store, TENANT, [insert(token(1, { expiresAt: NOW }))])
+    for (const fate of ['lose', 'lose-answer', 'end'] as const) {
+      const beat = spoil(proxy, /UPDATE pulse/, fate)
+      await store.check()
+      assert.equal(beat.met, 1)
+    }
+    const lost = spoil(proxy, /DELETE FROM tokens/, 'lose')
+    assert.equal(await store.sweep(NOW), true)
+    assert.equal(lost.met, 1)
+    assert.equal(await store.sweep(NOW), false)
+  })
+
   test('goes on when every one of its connections is ended by the database', async (t) => {
     const url = await freshDatabase()
     const store = await opened(t, () => PostgresStore.open({ url }))

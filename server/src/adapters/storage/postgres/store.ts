@@ -163,13 +163,17 @@ export class PostgresStore implements Store {
     const forgotten = now - TRANSACTION_KEPT_MS
     const tenants = await tenantsToSweep(this.#database.ask, now, forgotten)
     if (tenants.length === 0) return false
-    await this.#database.write((session) => sweepChunk(session, tenants, { now, forgotten }))
+    await this.#database.writeRepeatable((session) =>
+      sweepChunk(session, tenants, { now, forgotten }),
+    )
     return true
   }
 
   async check(): Promise<void> {
     if (this.#closed !== null) throw new Error('Cannot read or write: the store is closed')
-    await this.#database.write((session) => session.run('UPDATE pulse SET beats = beats + 1'))
+    await this.#database.writeRepeatable((session) =>
+      session.run('UPDATE pulse SET beats = beats + 1'),
+    )
     await requireReadable(this.#database.ask, this.#durability)
   }
 
