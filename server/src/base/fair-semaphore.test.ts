@@ -99,6 +99,20 @@ describe('FairSemaphore with a limit per owner', () => {
     assert.deepEqual(begun, ['a1'])
   })
 
+  test('whoever loses its turn by what is there already no longer holds up others', async () => {
+    const semaphore = new FairSemaphore({ max: 10, ownerMax: 6 })
+    const begun: string[] = []
+    const acquire = acquirer(semaphore, begun)
+    acquire('c', 6, 'c1')
+    acquire('a', 5, 'a1')
+    acquire('b', 1, 'b1')
+    await settled()
+    assert.deepEqual(begun, ['c1'])
+    semaphore.forceAcquire('a', 2)
+    await settled()
+    assert.deepEqual(begun, ['c1', 'b1'])
+  })
+
   test('fullOwners() returns the owners whose limit leaves nothing', () => {
     const semaphore = new FairSemaphore({ ownerMax: 2 })
     assert.equal(semaphore.tryAcquire('a', 2), true)
@@ -240,6 +254,7 @@ class SemaphoreAndModel {
     else if (kind === 'force') {
       this.#real.forceAcquire(owner, amount)
       this.#held.push(it)
+      this.#serve()
     } else if (kind === 'release') this.#release(pick)
     else this.#leave(pick, kind)
     await settled()

@@ -69,7 +69,11 @@ export class FairSemaphore {
 
   /** Like acquire(), for something that exists already and cannot wait. */
   forceAcquire(owner: string, amount = 1): void {
-    if (amount > 0) this.#take(this.#stateOf(owner), amount)
+    if (amount === 0) return
+    const state = this.#stateOf(owner)
+    this.#take(state, amount)
+    // If it was this owner's turn, and no longer is, others may be served.
+    if (this.#waiting.size > 0) this.#serve(state)
   }
 
   /** Releases some of what `owner` holds, to those that wait for it. */

@@ -17,7 +17,7 @@ import { checkBodyHeaders, parseBytes, readBody } from './steps/read-body.ts'
 import { runOrReplay } from './steps/run-or-replay.ts'
 import { sendAnswer } from './steps/respond.ts'
 
-/** What happens to a request whose caller is known, in this order. Before them come its headers, and then its key. */
+/** What happens to a request once its headers are checked and its caller is known, if the endpoint needs one; in this order. */
 const STEPS: readonly PipelineStep[] = [
   ({ options }) => joinTickBatch(options.world.clock),
   readBody,

@@ -189,7 +189,7 @@ export interface StoredTransaction {
 
 /** An answer to replay for an idempotency key. */
 export interface StoredAnswer {
-  /** ReplayScope.id. */
+  /** IdempotencyScope.id. */
   readonly id: string
   readonly status: number
   /** Its body, sealed. */

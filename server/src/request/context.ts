@@ -102,6 +102,10 @@ function identifiedAfterWait(context: RequestContext, quota: LargeReadQuota): La
   }
 }
 
+/** None: every request of a public endpoint would record a decision made here. */
+const NO_DECISIONS: Decision[] = []
+Object.freeze(NO_DECISIONS)
+
 /** The context at a public endpoint: its principal belongs to no tenant and has no permissions. */
 export const PUBLIC_CONTEXT: RequestContext = Object.freeze({
   tenantId: '',
@@ -116,7 +120,7 @@ export const PUBLIC_CONTEXT: RequestContext = Object.freeze({
   within: null,
   destinations: null,
   traceId: '',
-  decisions: [],
+  decisions: NO_DECISIONS,
   recorded: 0,
   idempotency: null,
 })

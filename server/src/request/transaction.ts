@@ -1,6 +1,7 @@
 import type { RequestContext } from './context.ts'
 import { isUuid } from '../base/id.ts'
 import { ServiceError } from '../base/service-error.ts'
+import { rejectAsOutage } from '../ports/store-outage.ts'
 import type { World } from '../ports/world.ts'
 
 /**
@@ -50,9 +51,7 @@ export async function transactionRefusal(
   if (found?.state === 'open' && found.expiresAt <= now) {
     await world.store
       .commit(tenantId, [{ kind: 'end-transaction', id, as: 'expired', now }])
-      .catch((cause: unknown) => {
-        throw new ServiceError('store_unavailable', undefined, { cause })
-      })
+      .catch(rejectAsOutage)
     found = await world.store.transactions.find(tenantId, id)
   }
   if (found === null) return new ServiceError('transaction_not_found')

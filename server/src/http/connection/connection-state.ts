@@ -3,8 +3,8 @@ import type { InProcessCaller } from '../../base/access.ts'
 import type { PipelinedConnection } from './pipelining.ts'
 
 /**
- * What http/ knows of one connection. This is the only association of data with sockets; each part is changed only by the
- * module it names.
+ * What http/ knows of one connection; each part is changed only by the module it names. Nothing else keeps data by socket, but
+ * the throttle's list of connections that it paused.
  */
 export class ConnectionState {
   /** Unfinished responses, in the order of their requests: in-flight-responses.ts. */

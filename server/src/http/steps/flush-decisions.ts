@@ -1,4 +1,4 @@
-import { ServiceError } from '../../base/service-error.ts'
+import { isStoreOutage } from '../../ports/store-outage.ts'
 import type { RequestContext } from '../../request/context.ts'
 import type { AccessPort } from '../pipeline-options.ts'
 
@@ -20,6 +20,6 @@ export async function flushDecisionsBeforeError(
   access: AccessPort,
 ): Promise<void> {
   // The store is unavailable, so recording fails as well; a second attempt would only take longer.
-  if (error instanceof ServiceError && error.code === 'store_unavailable') return
+  if (isStoreOutage(error)) return
   if (context !== null) await flushDecisions(context, access)
 }

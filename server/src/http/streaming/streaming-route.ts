@@ -6,6 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import assert from 'node:assert/strict'
 import type { Principal } from '../../base/access.ts'
 import { ServiceError } from '../../base/service-error.ts'
+import { isStoreOutage } from '../../ports/store-outage.ts'
 import { createContext } from '../../request/context.ts'
 import { joinTickBatch } from '../../request/tick-batching.ts'
 import { endAfterAnswer } from '../connection/framing.ts'
@@ -192,7 +193,7 @@ class StreamedRequest {
       if (!this.#keyless) checkPermission(this.#endpoint, principal, this.#options.access)
       await this.#check(principal)
     } catch (error) {
-      if (!(error instanceof ServiceError) || error.code === 'store_unavailable') return
+      if (!(error instanceof ServiceError) || isStoreOutage(error)) return
       if (this.#ended) return
       this.#request.refusal = error
       failBody(error)

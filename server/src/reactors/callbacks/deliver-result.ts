@@ -56,7 +56,7 @@ export async function deliverResult(
     return
   }
   const delivery = await deliveryOf(world, tenantId, job, state, answer, product)
-  // Past this point another process may consider the claim lost, and both would sendCallback it.
+  // Past this point another process may consider the claim lost, and both would send it.
   const late = world.clock.now() > job.dueAt - CALLBACK_SENDING_MS
   const outcome = late ? LATE : await sendCallback(world, tenantId, delivery)
   if (outcome.kind === 'acknowledged') {

@@ -5,11 +5,11 @@ import type { EphemeralKeys } from '../../access/ephemeral-keys.ts'
 import type { RequestContext } from '../../request/context.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { Sensitive } from '../../base/sensitive.ts'
-import { ServiceError } from '../../base/service-error.ts'
 import type { Answer } from '../../request/response.ts'
 import type { TokenSettings } from '../../tokens/token-settings.ts'
 import { tokenize } from '../../tokens/tokenize.ts'
 import { RunnerUnavailable, type SandboxRun } from '../../ports/reactor-runner.ts'
+import { isStoreOutage } from '../../ports/store-outage.ts'
 import type { World } from '../../ports/world.ts'
 import type { OpenReactor } from '../wire.ts'
 import { issueEphemeralKey, tokenCreatorContext } from './acting.ts'
@@ -105,9 +105,9 @@ export async function answerWithResult(
       return answer
     })
   } catch (error) {
-    const known = error instanceof ServiceError && error.code === 'store_unavailable'
     // The refusal concerns the creator of the tokens, not the context that is answered, so it must be recorded here.
-    if (!known && creator.recorded < creator.decisions.length) await commit(world, creator, [])
+    if (!isStoreOutage(error) && creator.recorded < creator.decisions.length)
+      await commit(world, creator, [])
     throw error
   }
 }

@@ -9,6 +9,7 @@ import type { Answer } from '../../request/response.ts'
 import { renderError } from '../../request/render-error.ts'
 import type { TokenSettings } from '../../tokens/token-settings.ts'
 import type { StoredJob } from '../../ports/jobs.ts'
+import { isStoreOutage } from '../../ports/store-outage.ts'
 import { withCommit } from '../../ports/with-commit.ts'
 import type { World } from '../../ports/world.ts'
 import type { ResponseHeaderSettings } from '../../base/guarded-headers.ts'
@@ -39,7 +40,7 @@ type JobWorld = Pick<World, 'clock' | 'log' | 'random' | 'keyring' | 'store' | '
  * Runs a claimed job and stores the outcome. `interrupted` tells whether it was begun before: then it is not run again
  * unless its caller allowed that.
  *
- * Afterwards the job is completedRun, postponed or still claimed. It stays claimed if the outcome of the commit is unknown, or
+ * Afterwards the job is completed, postponed or still claimed. It stays claimed if the outcome of the commit is unknown, or
  * if another process took it for lost.
  */
 export async function runJob(
@@ -176,11 +177,11 @@ class ClaimedJob {
   /** Ends a run that failed before it had a result, or that is to be retried. */
   async fail(error: unknown): Promise<void> {
     const { clock, log } = this.world
-    const code = error instanceof ServiceError ? error.code : null
-    if (code === 'store_unavailable') {
+    if (isStoreOutage(error)) {
       log.error('job_in_doubt', error, { job: this.job.id })
       return
     }
+    const code = error instanceof ServiceError ? error.code : null
     const now = clock.now()
     if (code !== null && POSTPONING.has(code) && now - this.job.createdAt < JOB_WAIT_MS_MAX) {
       const keys = await this.world.keyring.open(this.#tenantId)

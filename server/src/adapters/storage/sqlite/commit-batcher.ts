@@ -50,7 +50,7 @@ export class CommitBatcher {
   readonly #buffers: ArrayBuffer[] = []
   /** The last one is filling. */
   #batches: CommitBatch[] = [{ packer: new BatchPacker(), commits: [], moved: 0 }]
-  readonly #lists: WaitingList[] = []
+  #lists: WaitingList[] = []
 
   /** How many commits wait. */
   get waiting(): number {
@@ -127,11 +127,18 @@ export class CommitBatcher {
     else waiting.resolve(end.outcome)
   }
 
-  /** Rejects and drops every commit that waits. A long list may have begun, and goes on to its end. */
+  /** Rejects every commit that waits, and drops it, but for long lists that have begun: these go on to their end. */
   reject(reason: Error): void {
     for (const it of this.#lists) it.reject(reason)
     for (const { commits } of this.#batches) for (const it of commits) it.reject(reason)
+    this.#lists = this.#lists.filter(({ list }) => list.hasBegun)
     this.#batches = [this.#emptyBatch()]
+  }
+
+  /** Rejects and drops every commit that waits. */
+  rejectAll(reason: Error): void {
+    this.reject(reason)
+    this.#lists = []
   }
 
   #emptyBatch(): CommitBatch {

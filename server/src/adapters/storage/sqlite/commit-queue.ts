@@ -283,7 +283,7 @@ export class SqliteCommitQueue {
     if (this.#state.is === 'stopped') return
     if (this.#state.is === 'writing') rejectAll(this.#state.sent, reason)
     this.#state = { is: 'stopped', reason }
-    this.#batcher.reject(reason)
+    this.#batcher.rejectAll(reason)
     if (this.#closing === null) this.#onFault(reason)
     else this.#closing.resolve()
   }

@@ -149,12 +149,13 @@ test('a disk that does not answer keeps no caller waiting, and is used again whe
   const list = store.commit(TENANT, [insertNumbered(1000, 1300)])
   await stall.begun()
   const queued = store.commit(TENANT, [insertNumbered(1, 2)])
+  const queuedList = store.commit(TENANT, [insertNumbered(2000, 2300)])
   await nextTurn()
   pass(100)
-  const outcomes = await Promise.allSettled([first, list, queued])
+  const outcomes = await Promise.allSettled([first, list, queued, queuedList])
   assert.deepEqual(
     outcomes.map((it) => it.status),
-    ['rejected', 'rejected', 'rejected'],
+    ['rejected', 'rejected', 'rejected', 'rejected'],
   )
   await assert.rejects(store.commit(TENANT, [insertNumbered(2, 3)]), /does not answer/)
   stall.end()
@@ -163,6 +164,9 @@ test('a disk that does not answer keeps no caller waiting, and is used again whe
   const ids = (await store.tokens.find(TENANT, idsNumbered(0, 4))).map((it) => it.id)
   // The commit already sent was written after all; the store could not know.
   assert.deepEqual(ids, [...idsNumbered(0, 1), ...idsNumbered(3, 4)])
+  // What was not sent yet never is: lists are written in turns, and this one would be done before the next.
+  assert.equal(await store.commit(TENANT, [insertNumbered(3000, 3300)]), null)
+  assert.deepEqual(await store.tokens.find(TENANT, idsNumbered(2000, 2300)), [])
 })
 
 for (const { commitWaitMs, pauseMs, late } of [

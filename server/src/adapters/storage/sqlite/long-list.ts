@@ -55,6 +55,11 @@ export class LongList {
     this.#refusal = () => retiredKeys.refusal(tenantId, changes)
   }
 
+  /** Whether some of it may be in the database. */
+  get hasBegun(): boolean {
+    return this.#step !== 'stage' || this.#staged > 0
+  }
+
   /** Packs the next step as one commit. */
   pack(packer: BatchPacker, seen: Pick<TokenContext, 'uuidNames' | 'transactions'>): void {
     if (this.#step === 'finish') this.#refuseLate()
