@@ -123,6 +123,12 @@ export const AUDIT_CHECKPOINT_MS = 1_000
 /** How far events may follow the checkpoint, by their own times, before that is suspicious. Ours. */
 export const AUDIT_CHECKPOINT_LAG_MS_MAX = 60_000
 
+/** Tenants whose end of the audit log a server remembers, to compare it with the database's. Ours: 1 MB of memory. */
+export const AUDIT_TIPS_MAX = 10_000
+
+/** How many of them are compared per AUDIT_CHECKPOINT_MS, besides those whose tenant is written for. Ours: some 5 ms of the database. */
+export const AUDIT_TIPS_AT_ONCE = 250
+
 /** How long a server that stops waits for the file of audit checkpoints, which may be on a network. Ours. */
 export const CHECKPOINT_FILE_MS_MAX = 2_000
 

@@ -7,6 +7,8 @@ import { SystemRandom } from '../adapters/system/system-random.ts'
 import { isUuid } from '../base/id.ts'
 import { AUDIT_CHECKPOINT_LAG_MS_MAX, VERIFY_REPORT_MS } from '../base/limits.ts'
 import { ConfigError, readConfig, type Config } from '../config.ts'
+import { findTip, type TipMatch } from '../audit/find-tip.ts'
+import { tipText, type RememberedTip } from '../ports/remembered-tip.ts'
 import {
   isAccessSealed,
   verifyAccessRows,
@@ -28,6 +30,7 @@ import {
   linesOfComparison,
   notesOfComparison,
 } from './against-report.ts'
+import { flawOfTip, lineOfTip, readTip } from './tip-report.ts'
 import { AuditProgress } from './audit-progress.ts'
 import { compareWithFiles, openCheckpointLines } from './checkpoint-lines.ts'
 import type { CommandInput, RunCommand } from './command.ts'
@@ -39,19 +42,13 @@ import { openRootKeys } from './open-root-keys.ts'
  *
  * Read-only; may run beside the service. With `--resume FILE`, an interrupted run continues where it stopped. Exits with 0 if every
  * tenant's audit log is intact, with 1 if one is not or cannot be read. With `--against FILE...`, also compares the checkpoints in
- * these files, which are copies of the service's log or of its file of checkpoints.
+ * these files, which are copies of the service's log or of its file of checkpoints; with `--tip`, the event that the log or an
+ * earlier run had as the last one.
  */
-export const auditVerify: RunCommand = async ({ flags, words, out, err }) => {
+export const auditVerify: RunCommand = async (input) => {
+  const { flags, out, err } = input
   const config = readConfig(flags)
-  const files = [flags['against'], ...words].filter((it) => it !== undefined)
-  if (flags['against'] === undefined && words.length > 0) {
-    throw new ConfigError(`'${words[0]}' is a file of checkpoints only after --against.`)
-  }
-  const json = flags['json'] !== undefined
-  const tenant = flags['tenant']
-  if (tenant !== undefined && !isUuid(tenant)) {
-    throw new ConfigError(`--tenant is '${tenant}', but must be the id of a tenant.`)
-  }
+  const { files, json, tenant, tip } = optionsOf(input)
   const lines = await openCheckpointLines(files)
   const opened = await openAuditLog(config).catch(async (error: unknown) => {
     await lines.close()
@@ -83,11 +80,13 @@ export const auditVerify: RunCommand = async ({ flags, words, out, err }) => {
       const against = compared?.tenants.get(id)
       if (deleted.has(id) && (await tenants.find(id)) === null) {
         const found = compared === null ? {} : { against: jsonOfComparison(against) }
-        out(json ? deletedJsonOf(id, found) : `tenant ${id}: deleted${deletedNoteOf(against)}`)
+        const note = tip === null ? deletedNoteOf(against) : TIP_OF_DELETED
+        out(json ? deletedJsonOf(id, found) : `tenant ${id}: deleted${note}`)
         continue
       }
       let read: AuditVerdict
       let access: AccessVerdict | null = null
+      let match: TipMatch | null = null
       try {
         read =
           progress.verdictOf(id) ??
@@ -98,6 +97,7 @@ export const auditVerify: RunCommand = async ({ flags, words, out, err }) => {
           }))
         if (!unsealed || (await isAccessSealed(opened, id)))
           access = await verifyAccessRows(world, id)
+        if (tip !== null) match = await findTip(opened.auditLog, id, tip)
       } catch (error) {
         if (error instanceof ConfigError) throw error
         // Rejects if the store is gone. Otherwise the others can be verified.
@@ -107,13 +107,15 @@ export const auditVerify: RunCommand = async ({ flags, words, out, err }) => {
         continue
       }
       if (progress.verdictOf(id) === null) await progress.end(read)
-      const verdict = { ...read, flaw: read.flaw ?? flawOfComparison(against) }
+      const ofTip = tip === null || match === null ? null : flawOfTip(tip, match)
+      const verdict = { ...read, flaw: read.flaw ?? flawOfComparison(against) ?? ofTip }
       intact &&= verdict.flaw === null && (access === null || access.flaw === null)
       if (json) {
         const found = compared === null ? {} : { against: jsonOfComparison(against) }
-        out(jsonOf(verdict, access, found))
+        out(jsonOf(verdict, access, tip === null ? found : { ...found, compared_tip: match }))
       } else {
         for (const it of linesOf(verdict, access, world.clock.now())) out(it)
+        if (tip !== null && match !== null) out(lineOfTip(tip, match))
         if (compared !== null) for (const it of linesOfComparison(against)) out(it)
       }
     }
@@ -129,6 +131,26 @@ export const auditVerify: RunCommand = async ({ flags, words, out, err }) => {
     await opened.close()
     await lines.close()
   }
+}
+
+interface AuditVerifyFlags {
+  /** Those of `--against`. */
+  readonly files: readonly string[]
+  readonly json: boolean
+  readonly tenant: string | undefined
+  readonly tip: RememberedTip | null
+}
+
+function optionsOf({ flags, words }: Pick<CommandInput, 'flags' | 'words'>): AuditVerifyFlags {
+  const { against, json, tenant, tip } = flags
+  if (against === undefined && words.length > 0) {
+    throw new ConfigError(`'${words[0]}' is a file of checkpoints only after --against.`)
+  }
+  if (tenant !== undefined && !isUuid(tenant)) {
+    throw new ConfigError(`--tenant is '${tenant}', but must be the id of a tenant.`)
+  }
+  const files = [against, ...words].filter((it) => it !== undefined)
+  return { files, json: json !== undefined, tenant, tip: readTip(tip, tenant) }
 }
 
 /** Returns a function that saves the progress and reports it, every VERIFY_REPORT_MS. */
@@ -181,6 +203,7 @@ function linesOf(verdict: AuditVerdict, access: AccessVerdict | null, now: numbe
       flaw === null ? `  access: intact, revision ${revision}` : `  access: BROKEN: ${flaw}`,
     )
   }
+  if (flaw === null) lines.push(`  tip: ${tipText({ number: last, hash })}`)
   for (const it of uncovered) {
     const late = it.why === 'after the checkpoint' && isLate(verdict, now)
     lines.push(`  not covered: events ${it.first} to ${it.last}: ${late ? LATE : WHY[it.why]}`)
@@ -224,6 +247,8 @@ const NEVER_COVERED_COMPARED = [
   'put back as a whole, with its audit log, to a time after the newest checkpoint in the files of --against.',
 ]
 
+const TIP_OF_DELETED = '; its keys are gone, so that the event of --tip is not compared'
+
 const NOT_UPGRADED =
   'This database was written by an older version and not upgraded: a missing checkpoint is accepted in the first minute of a tenant. Start the service once.'
 
@@ -252,6 +277,7 @@ function jsonOf(
     tenant: tenantId,
     intact: flaw === null,
     ...rest,
+    tip: flaw === null ? tipText({ number: rest.last, hash: rest.hash }) : null,
     from: from === null ? null : timeOf(from),
     to: to === null ? null : timeOf(to),
     sealed_at: sealedAt === null ? null : timeOf(sealedAt),

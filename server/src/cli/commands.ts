@@ -77,8 +77,14 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'audit verify',
     about:
-      'Verify that the audit log is intact, while it serves (--against FILE..., --tenant ID, --resume FILE, --json)',
-    flags: { against: 'string', json: 'boolean', tenant: 'string', resume: 'string' },
+      'Verify that the audit log is intact, while it serves (--against FILE..., --tenant ID, --tip NUMBER:HASH, --resume FILE, --json)',
+    flags: {
+      against: 'string',
+      json: 'boolean',
+      tenant: 'string',
+      tip: 'string',
+      resume: 'string',
+    },
     takesWords: true,
     load: async () => (await import('./audit-verify.ts')).auditVerify,
   },

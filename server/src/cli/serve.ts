@@ -32,6 +32,7 @@ import { accessChecker } from '../audit/verify-access-rows.ts'
 import { auditCheckpointer } from '../audit/checkpoint.ts'
 import { UnreadableValue } from '../ports/unreadable-value.ts'
 import { checkAndRepairRootKey } from '../integrity/root-key-check-damage.ts'
+import { lostTipReporter } from '../audit/lost-tips.ts'
 import { sweepAuditLogs } from '../audit/retention.ts'
 import { CheckpointAnnouncer } from '../audit/checkpoint-announcer.ts'
 import type { Log } from '../ports/log.ts'
@@ -107,6 +108,7 @@ export const serve: RunCommand = async ({ flags, out }) => {
       .catch((error) => world.log.error('audit_checkpoints_not_announced', error))
     const housekeeping = [
       every(AUDIT_CHECKPOINT_MS, checkpoint),
+      every(AUDIT_CHECKPOINT_MS, lostTipReporter(world)),
       every(AUDIT_SWEEP_MS, () =>
         sweepAuditLogs(world, config.auditRetentionDays, announcer.announce),
       ),
@@ -114,7 +116,6 @@ export const serve: RunCommand = async ({ flags, out }) => {
       every(NOTICES_MS, logRecoveries),
       every(ROTATION_RESUME_MS, () => rotations.resumeInterrupted()),
     ]
-
     const jobs = driveJobs(app.jobs)
 
     const reason = await stop.asked

@@ -353,6 +353,35 @@ export function auditLogContract(name: string, open: Open): void {
       })
     })
 
+    test('lostTips() is empty, whatever writers, retention and deletion do', async (t) => {
+      const store = await opened(t, open)
+      const none = async (): Promise<void> => assert.deepEqual(await store.lostTips(), [])
+      await none()
+      await succeed(store, TENANT, everything(1))
+      for (let n = 1; n <= 6; n++) {
+        await succeed(store, TENANT, [append(auditEvent(n), auditEvent(n))])
+        await store.auditLog.state(TENANT)
+        await none()
+      }
+      for (const at of [4, 9, 12]) {
+        const { number, listed, hash } = (await store.auditLog.rowsAfter(TENANT, at - 1, 1))[0]!
+        await succeed(store, TENANT, [
+          append(auditEvent(at)),
+          { kind: 'trim-audit-log', removed: { number, listed, hash } },
+        ])
+        await none()
+      }
+      const refused = await store.commit(TENANT, [append(auditEvent(1)), insert(token(1))])
+      assert.equal(refused?.kind, 'token-id-taken')
+      await none()
+      await succeed(store, TENANT, [{ kind: 'delete-tenant', at: NOW }, append(auditEvent(1))])
+      await none()
+      for (let n = 0; n < 3; n++) {
+        await succeed(store, TENANT, [{ kind: 'clear-tenant', deletedBefore: NOW + n }])
+        await none()
+      }
+    })
+
     test('ids() names every tenant', async (t) => {
       const store = await opened(t, open)
       assert.deepEqual(await store.tenants.ids(), [])

@@ -23,6 +23,7 @@ import type {
   StoredTransaction,
   TokenUsage,
 } from './stored.ts'
+import type { LostTip } from './remembered-tip.ts'
 import type { ListedName, StoredOf } from './store/entities.ts'
 import type { TokenQuery, TokenStretch } from './token-query.ts'
 
@@ -65,6 +66,13 @@ export interface Store {
    * Resolves with whether there may be more. Each call is short, so that other work does not wait long.
    */
   sweep(now: number): Promise<boolean>
+
+  /**
+   * Compares ends of audit logs that this process has seen, so many at a time, with those that the store has now, and returns
+   * those that are gone, each once: the database was put back to an earlier state while it was in use. Never returns one that
+   * others have continued, or that retention removed.
+   */
+  lostTips(): Promise<readonly LostTip[]>
 
   /** Resolves if the store can read and write; rejects with the reason if it cannot. */
   check(): Promise<void>

@@ -15,6 +15,7 @@ export function withCommit(store: Store, commit: Store['commit']): Store {
     auditLog: store.auditLog,
     accessRows: store.accessRows,
     sweep: (now) => store.sweep(now),
+    lostTips: () => store.lostTips(),
     check: () => store.check(),
     close: () => store.close(),
     commit,

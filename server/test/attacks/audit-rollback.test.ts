@@ -86,8 +86,57 @@ for (const store of ['sqlite', 'postgres'] as const) {
       assert.equal(status, 1)
       assert.match(out, /: BROKEN: event \d+ is another one than in the checkpoint of 20\S+Z/)
     })
+
+    test('is named by the tip that an earlier run printed', async (t) => {
+      const { serve, keep, verify } = await rollback(t, store)
+      await serve(1)
+      const putBack = await keep()
+      await serve(2)
+      const { tenant, tip, last, hash } = JSON.parse((await verify('--json')).out)
+      assert.equal(tip, `${last}:${hash}`)
+      assert.ok((await verify()).out.includes(`\n  tip: ${tip}\n`))
+      const compare = (...flags: string[]) => verify('--tenant', tenant, '--tip', tip, ...flags)
+      const same = await compare()
+      assert.equal(same.status, 0, same.out + same.err)
+      assert.ok(same.out.includes(`\n  compared: event ${last} is the one of --tip\n`), same.out)
+      assert.equal(JSON.parse((await compare('--json')).out).compared_tip, 'same')
+
+      await putBack()
+      const missing = await compare()
+      assert.equal(missing.status, 1)
+      const example = shapeOf(exampleOf('of --tip is missing'))
+      for (const it of example.split('\n')) assert.ok(shapeOf(missing.out).includes(it), it)
+      assert.equal((await verify()).status, 0)
+
+      await serve(6)
+      const different = await compare()
+      assert.equal(different.status, 1)
+      assert.match(different.out, /: BROKEN: event \d+ is another one than that of --tip: the /)
+      const json = JSON.parse((await compare('--json')).out)
+      assert.deepEqual([json.intact, json.tip, json.compared_tip], [false, null, 'different'])
+      assert.equal(json.broken.entry, last)
+    })
   })
 }
+
+test('a tip that cannot be one, or names no tenant, is refused before anything is read', async (t) => {
+  const { verify, serve } = await rollback(t, 'sqlite')
+  await serve(0)
+  const { tenant, hash } = JSON.parse((await verify('--json')).out)
+  const alone = await verify('--tip', `3:${hash}`)
+  assert.deepEqual([alone.status, /--tip requires --tenant/.test(alone.err)], [1, true])
+  for (const tip of [
+    '',
+    '3',
+    `0:${hash}`,
+    `3:${hash}0`,
+    `9007199254740993:${hash}`,
+    `3:${'x'.repeat(64)}`,
+  ]) {
+    const { status, err } = await verify('--tenant', tenant, '--tip', tip)
+    assert.deepEqual([status, /must be the number of an event/.test(err)], [1, true], tip)
+  }
+})
 
 test('a tenant that is not in the database any more is named, and one that was deleted is not', async (t) => {
   const { file, serve, keep, verify, variables } = await rollback(t, 'sqlite')

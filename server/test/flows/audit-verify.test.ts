@@ -28,7 +28,7 @@ test('symbolon audit verify says what is intact and what is not, beside a runnin
 
   const stopped = JSON.parse((await verify('--json')).out) as Record<string, unknown>
   assert.deepEqual(
-    { ...stopped, tenant: null, hash: null, from: null, to: null, sealed_at: null },
+    { ...stopped, tenant: null, hash: null, tip: null, from: null, to: null, sealed_at: null },
     {
       tenant: null,
       intact: true,
@@ -38,6 +38,7 @@ test('symbolon audit verify says what is intact and what is not, beside a runnin
       from: null,
       to: null,
       hash: null,
+      tip: null,
       sealed: 8,
       sealed_at: null,
       not_covered: [],

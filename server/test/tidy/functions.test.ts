@@ -17,7 +17,7 @@ const LONG: Readonly<Record<string, number>> = {
   'src/adapters/storage/sqlite/token-reader-within.ts tokenReaderWithin': 76,
   'src/adapters/storage/sqlite/token-reader.ts tokenReader': 96,
   'src/base/json-fault.ts findJsonFault': 148,
-  'src/cli/audit-verify.ts auditVerify': 89,
+  'src/cli/audit-verify.ts auditVerify': 87,
   'src/cli/open-world.ts openWorld': 78,
   'src/cli/serve.ts serve': 76,
   'src/http/server.ts createServer': 98,

@@ -65,6 +65,10 @@ const ALONE: Readonly<Record<string, string>> = {
   'postgres/server-list.ts': 'a database may have several servers',
   'postgres/session.ts': 'a connection answers later; on SQLite each call returns its rows',
   'postgres/text.ts': 'its text cannot hold NUL',
+  'postgres/tip-comparison.ts':
+    'a failover may lose what a server has seen; a SQLite file stays with its one process',
+  'postgres/tip-memory.ts':
+    'a failover may lose what a server has seen; a SQLite file stays with its one process',
   'postgres/token-finder.ts': 'look-ups share round trips; SQLite needs none',
   'postgres/vault-target.ts': 'a vault moves from SQLite to PostgreSQL',
 

@@ -5,6 +5,7 @@
 import { Histogram, SECONDS } from '../../base/histogram.ts'
 import { EgressFailure, EgressRefusal, type Egress } from '../../ports/egress.ts'
 import type { Log, LogFields } from '../../ports/log.ts'
+import { LOST_TIP_EVENT } from '../../ports/remembered-tip.ts'
 import { RunnerUnavailable, type ReactorRunner } from '../../ports/reactor-runner.ts'
 import type { Family, HistogramSample, Labels, MetricSample } from './exposition.ts'
 
@@ -12,6 +13,7 @@ export class Meters {
   readonly #requests = new Counts(['route', 'method', 'status'])
   readonly #requestSeconds = new Map<string, Histogram>()
   readonly #events = new Counts(['event', 'level'])
+  #lostTips = 0
   readonly #egress = new Counts(['outcome'])
   readonly #egressSeconds = new Histogram(SECONDS)
   readonly #runs = new Counts(['outcome'])
@@ -112,6 +114,11 @@ export class Meters {
         'Lines of the log, written or not.',
         this.#events.samples(),
       ),
+      counter(
+        'symbolon_audit_log_behind_total',
+        'Audit logs that ended before an event that this server had seen committed.',
+        [{ value: this.#lostTips }],
+      ),
       counter('symbolon_egress_total', 'Requests that left, or were to.', this.#egress.samples()),
       {
         name: 'symbolon_egress_seconds',
@@ -131,6 +138,7 @@ export class Meters {
 
   #noted(level: string, event: string, fields: LogFields | undefined): void {
     this.#events.add(event, level)
+    if (event === LOST_TIP_EVENT) this.#lostTips++
     const { route, method, status, ms } = fields ?? {}
     if (typeof route !== 'string' || typeof method !== 'string' || typeof ms !== 'number') return
     this.#requests.add(route, method, typeof status === 'number' ? String(status) : 'none')

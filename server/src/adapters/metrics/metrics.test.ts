@@ -125,6 +125,18 @@ test('what leaves is counted by its outcome, and passes as it is', async () => {
   assert.match(text, /^symbolon_egress_seconds_count 1$/m)
 })
 
+test('audit logs that fell behind are counted, and there are none at first', () => {
+  const meters = new Meters()
+  const shown = () =>
+    /^symbolon_audit_log_behind_total (\d+)$/m.exec(renderFamilies(meters.families()))?.[1]
+  assert.equal(shown(), '0')
+  const log = meters.log({ info: () => {}, warn: () => {}, error: () => {} })
+  for (const it of ['audit_log_behind', 'record_unsealed', 'audit_log_behind']) {
+    log.error(it, new Error('it happened'))
+  }
+  assert.equal(shown(), '2')
+})
+
 test('the store is asked how many callbacks wait, and how many dead letters there are', async () => {
   const { vault, invoke, receive, work, pass } = await callbackStage()
   const collect = storeFamilies(vault.world.clock, vault.world.store)

@@ -124,6 +124,11 @@ export class MemoryStore implements Store {
     return [...this.#entities.table(name).everywhere()]
   }
 
+  /** Nothing can put the maps back. */
+  async lostTips(): Promise<[]> {
+    return []
+  }
+
   async check(): Promise<void> {
     if (this.#closed) throw new Error('Cannot read or write: the store is closed')
   }

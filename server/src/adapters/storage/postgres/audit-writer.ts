@@ -58,6 +58,11 @@ export class PostgresAuditWriter {
     this.#tips = new Map(tips.map((row) => [String(row.tenant), positionOf(row)]))
   }
 
+  /** The tips after the events written so far, by tenant. */
+  get tips(): ReadonlyMap<string, ChainPosition> {
+    return this.#tips
+  }
+
   append(tenant: string, events: readonly PostgresPendingEvent[]): void {
     for (const it of events) this.#pending.push({ tenant, it })
   }

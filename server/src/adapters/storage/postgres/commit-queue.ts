@@ -6,6 +6,7 @@ import { TRIES_MAX, isBroken, isUnsent, type Database } from './database.ts'
 import { isPlain } from './plain-commits.ts'
 import { runBatch, type Commit, type CommitOutcome } from './run-batch.ts'
 import { troubleOf, type Session } from './session.ts'
+import type { TipMemory } from './tip-memory.ts'
 
 /** A queued commit and its caller. */
 interface WaitingCommit extends Commit {
@@ -19,6 +20,7 @@ interface WaitingCommit extends Commit {
 export interface PostgresQueueOptions {
   /** How long a batch may take before its callers, and all queued ones, are rejected; in milliseconds. */
   readonly commitWaitMs: number
+  readonly tips: TipMemory
 }
 
 /**
@@ -58,6 +60,7 @@ const WAITING_ROWS_MAX = 200_000
 export class PostgresCommitQueue {
   readonly #database: Database
   readonly #commitWaitMs: number
+  readonly #tips: TipMemory
   #waiting: WaitingCommit[] = []
   #waitingRows = 0
   #batches = 0
@@ -70,9 +73,10 @@ export class PostgresCommitQueue {
   #delay: NodeJS.Timeout | null = null
   #closing: PromiseWithResolvers<void> | null = null
 
-  constructor(database: Database, { commitWaitMs }: PostgresQueueOptions) {
+  constructor(database: Database, { commitWaitMs, tips }: PostgresQueueOptions) {
     this.#database = database
     this.#commitWaitMs = commitWaitMs
+    this.#tips = tips
   }
 
   /** Resolves as Store.commit() does. */
@@ -195,7 +199,7 @@ export class PostgresCommitQueue {
     for (let tries = 1; ; tries++) {
       const asked = { commit: false }
       try {
-        return await this.#database.write((session) => attempt(session, batch, asked))
+        return await this.#database.write((session) => attempt(session, batch, this.#tips, asked))
       } catch (error) {
         const trouble = troubleOf(error)
         const lost = isUnsent(error) || (!asked.commit && isBroken(error))
@@ -208,12 +212,14 @@ export class PostgresCommitQueue {
 async function attempt(
   session: Session,
   batch: readonly Commit[],
+  tips: TipMemory,
   asked: { commit: boolean },
 ): Promise<CommitOutcome[]> {
-  return await runBatch(session, batch, async () => {
+  const commit = async (): Promise<void> => {
     asked.commit = true
     await session.commit()
-  })
+  }
+  return await runBatch(session, batch, { tips, commit })
 }
 
 function settle({ resolve, reject }: WaitingCommit, outcome: CommitOutcome): void {

@@ -30,11 +30,13 @@
  *   +----------------------------------------------------------------+
  *
  * Layers, top down: store (this file) > commit queue > run-batch > plain-commits and changes (unit of work) >
- * audit writer and tally > session (one transaction) > database (pools) > pg.
+ * audit writer, tally and tip memory > session (one transaction) > database (pools) > pg.
  *
  * Invariants:
  *  - Tenant lock: the row lock on a tenant's chain tip (tenant_heads) orders its commits across all servers. No server
  *    keeps state that another one needs.
+ *  - Remembered tips: each batch compares the tips that it locks with those that this server has seen committed, so that a
+ *    database that lost its tail is noticed before anything is written on top.
  *  - Lock order: every batch locks its tenants sorted by id, so batches cannot deadlock on tenant locks.
  *  - One batch per tenant: a server never has two batches in flight for the same tenant, so a slow tenant delays one batch.
  *    Long commits are exempt; only the row lock orders those.
@@ -44,9 +46,14 @@
  *  - Bounded: queued commits, waiting reads, connection attempts, statements, lock waits and commits have limits. Beyond
  *    them, the call fails.
  */
-import { COMMIT_WAIT_MS_MAX, TRANSACTION_KEPT_MS } from '../../../base/limits.ts'
+import {
+  AUDIT_TIPS_AT_ONCE,
+  COMMIT_WAIT_MS_MAX,
+  TRANSACTION_KEPT_MS,
+} from '../../../base/limits.ts'
 import type { Change, Conflict } from '../../../ports/change.ts'
-import type { Store } from '../../../ports/store.ts'
+import { rememberedTip, type LostTip } from '../../../ports/remembered-tip.ts'
+import type { AuditLogReader, Store } from '../../../ports/store.ts'
 import { applicationReader, proxyReader, sessionReader } from './access-readers.ts'
 import { accessRowReader } from './access-rows.ts'
 import { PostgresCommitQueue } from './commit-queue.ts'
@@ -67,6 +74,8 @@ import {
   type PostgresDurability,
 } from './requirements.ts'
 import { sweepChunk, tenantsToSweep } from './sweep.ts'
+import { compareTips } from './tip-comparison.ts'
+import { TipMemory } from './tip-memory.ts'
 import { tenantReader } from './tenant-reader.ts'
 import { tokenReader } from './token-reader.ts'
 import { transactionReader } from './transaction-reader.ts'
@@ -101,6 +110,7 @@ export class PostgresStore implements Store {
   /** As at the start. */
   readonly #durability: PostgresDurability
   readonly #queue: PostgresCommitQueue
+  readonly #tips = new TipMemory()
   /** Serializes sweeps: concurrent ones would wait for the same tenants' locks, and block these tenants' writers. */
   #swept: Promise<unknown> = Promise.resolve()
   #closed: Promise<void> | null = null
@@ -135,7 +145,7 @@ export class PostgresStore implements Store {
     const { ask } = database
     this.#durability = durability
     this.#database = database
-    this.#queue = new PostgresCommitQueue(database, { commitWaitMs })
+    this.#queue = new PostgresCommitQueue(database, { commitWaitMs, tips: this.#tips })
     this.tenants = tenantReader(ask)
     this.applications = applicationReader(ask)
     this.sessions = sessionReader(ask)
@@ -145,7 +155,7 @@ export class PostgresStore implements Store {
     this.proxies = proxyReader(ask)
     this.rows = entityReaders(ask)
     this.jobs = jobReader(ask)
-    this.auditLog = auditLogReader(ask)
+    this.auditLog = rememberingReader(auditLogReader(ask), this.#tips)
     this.accessRows = accessRowReader(ask)
   }
 
@@ -169,6 +179,16 @@ export class PostgresStore implements Store {
     return true
   }
 
+  async lostTips(): Promise<readonly LostTip[]> {
+    const seen = this.#tips.takeSome(AUDIT_TIPS_AT_ONCE)
+    if (seen.size > 0) {
+      for (const [tenant, it] of await compareTips(this.#database.ask, seen)) {
+        this.#tips.settle(tenant, seen.get(tenant), it.tip, it)
+      }
+    }
+    return this.#tips.takeLost()
+  }
+
   async check(): Promise<void> {
     if (this.#closed !== null) throw new Error('Cannot read or write: the store is closed')
     await this.#database.writeRepeatable((session) =>
@@ -184,5 +204,17 @@ export class PostgresStore implements Store {
   async #close(): Promise<void> {
     await this.#queue.close()
     await this.#database.close()
+  }
+}
+
+/** Remembers the tip of each audit log that is read, so that one without new events is compared, too. */
+function rememberingReader(reader: AuditLogReader, tips: TipMemory): AuditLogReader {
+  return {
+    ...reader,
+    state: async (tenantId) => {
+      const state = await reader.state(tenantId)
+      if (state !== null) tips.noteRead(tenantId, rememberedTip(state.last))
+      return state
+    },
   }
 }

@@ -162,6 +162,7 @@ async function takingTurns(): Promise<Store> {
     accessRows: (tenantId, table) => next().accessRows(tenantId, table),
     commit: (tenantId, changes) => next().commit(tenantId, changes),
     sweep: (now) => next().sweep(now),
+    lostTips: async () => (await Promise.all(stores.map((it) => it.lostTips()))).flat(),
     check: () => next().check(),
     close: async () => {
       await Promise.all(stores.map((it) => it.close()))

@@ -216,6 +216,11 @@ export class SqliteStore implements Store {
     return false
   }
 
+  /** No other process writes the file while this one holds the folder, so that nothing can put it back. */
+  async lostTips(): Promise<[]> {
+    return []
+  }
+
   async check(): Promise<void> {
     await this.#queue.heartbeat()
     this.#reader.exec('SELECT 1 FROM pulse')
