@@ -186,6 +186,7 @@ async function addApplication(
     permissions: permissionsOf('private'),
     rules: [],
     destinations: null,
+    allowedOrigins: null,
     expiresAt: null,
     createdBy: id,
     createdAt: now,

@@ -72,6 +72,7 @@ test('a change of any one column of an application, a key or a session changes i
       },
     ],
     destinations: ['c'],
+    allowedOrigins: ['d'],
     expiresAt: 1,
     createdBy: 'd',
     createdAt: 2,

@@ -74,6 +74,7 @@ function principalOf({ tenant, application, keyId }: KeyHolder): Principal {
     ...rightsOf(application),
     within: null,
     destinations: allowedDestinations(tenant, [application]),
+    allowedOrigins: application.allowedOrigins,
   }
 }
 
@@ -101,6 +102,7 @@ function principalOfSession({
       tenant,
       authorizer === null ? [application] : [application, authorizer],
     ),
+    allowedOrigins: application.allowedOrigins,
   }
 }
 

@@ -101,6 +101,11 @@ export interface Principal extends Rights {
    * that authorized it.
    */
   readonly destinations: readonly string[] | null
+  /**
+   * The only origins whose pages may use its key, such as `https://shop.example`; null for any. For a session, those of the
+   * application that opened it.
+   */
+  readonly allowedOrigins: readonly string[] | null
   /** For a session, the application that granted its rights. */
   readonly grantorId?: string | undefined
   /** Whether the key is ephemeral, issued to code that acts for the application: nothing the code does may prolong it. */

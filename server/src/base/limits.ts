@@ -201,6 +201,10 @@ export const RULES_MAX = 100
 export const DESTINATIONS_MAX = 100
 export const DESTINATION_CHARS_MAX = 300
 
+/** Origins of one application, all of which are in one header of the card fields; and the length of one: a host name and a port. Ours. */
+export const ORIGINS_MAX = 50
+export const ORIGIN_CHARS_MAX = 300
+
 /** The destination of a proxy. Source: interface.md, pre-configured proxies. */
 export const DESTINATION_URL_CHARS_MAX = 400
 

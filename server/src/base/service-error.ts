@@ -47,6 +47,10 @@ export const REFUSALS = {
     status: 403,
     detail: 'Keys of this type cannot call this operation.',
   },
+  origin_not_allowed: {
+    status: 403,
+    detail: 'Pages of this origin may not use this key.',
+  },
   rights_exceeded: {
     status: 403,
     detail: 'A session cannot be granted more than the authorizing application may do itself.',

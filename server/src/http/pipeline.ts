@@ -44,7 +44,7 @@ export function addEndpoint(
       request.route = path
       request.readOnly = isReadOnly(endpoint)
       beginRequest(request, reply, options)
-      const identify = permission === 'public' ? null : () => authenticate(request, access)
+      const identify = permission === 'public' ? null : () => authenticate(request, options)
       checkHeadersAndAuthenticate(
         request,
         identify,

@@ -43,7 +43,8 @@ export function accessStateStatement(
 }
 
 export function applicationStatement(tenantId: string, application: StoredApplication): string[] {
-  const { id, name, type, permissions, rules, destinations, expiresAt } = application
+  const { id, name, type, permissions, rules, destinations, allowedOrigins, expiresAt } =
+    application
   const { createdBy, createdAt, modifiedBy, modifiedAt } = application
   const row: StoredApplication = {
     id,
@@ -52,6 +53,7 @@ export function applicationStatement(tenantId: string, application: StoredApplic
     permissions,
     rules,
     destinations,
+    allowedOrigins,
     expiresAt,
     createdBy,
     createdAt,

@@ -30,6 +30,7 @@ export function applicationContract(name: string, open: Open): void {
         permissions: [],
         rules: [],
         destinations: null,
+        allowedOrigins: null,
         expiresAt: NOW + 1,
         modifiedBy: uuid(9),
         modifiedAt: NOW,
@@ -37,7 +38,7 @@ export function applicationContract(name: string, open: Open): void {
       await succeed(store, TENANT, [{ kind: 'update', entity: 'application', row: updated }])
       assert.deepEqual(await store.applications.find(TENANT, uuid(1)), updated)
 
-      const nowhere = { ...updated, destinations: [] }
+      const nowhere = { ...updated, destinations: [], allowedOrigins: [] }
       await succeed(store, TENANT, [{ kind: 'update', entity: 'application', row: nowhere }])
       assert.deepEqual(await store.applications.find(TENANT, uuid(1)), nowhere)
     })

@@ -193,6 +193,7 @@ export function application(n: number, own: Partial<StoredApplication> = {}): St
       },
     ],
     destinations: ['api.example.com', '*.bücher.example:8443'],
+    allowedOrigins: ['https://shop.example'],
     expiresAt: null,
     createdBy: uuid(99),
     createdAt: NOW,

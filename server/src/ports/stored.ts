@@ -36,6 +36,8 @@ export interface StoredApplication {
   readonly rules: readonly AccessRule[]
   /** As Principal.destinations. */
   readonly destinations: readonly string[] | null
+  /** As Principal.allowedOrigins. */
+  readonly allowedOrigins: readonly string[] | null
   readonly expiresAt: number | null
   readonly createdBy: string
   readonly createdAt: number

@@ -16,6 +16,7 @@ const APPLICATION = {
   permissions: [],
   rules: [],
   destinations: null,
+  allowedOrigins: null,
   expiresAt: null,
   createdBy: '',
   createdAt: 0,

@@ -1,10 +1,6 @@
 import { z } from 'zod'
-import {
-  askedDestinations,
-  destinations,
-  refuseIfAny,
-  writtenDestinations,
-} from '../access/applications/wire.ts'
+import { askedList, destinations, writtenDestinations } from '../access/applications/allow-lists.ts'
+import { refuseIfAny } from '../access/applications/wire.ts'
 import type { TenantSettings } from '../base/access.ts'
 import { renderInstant } from '../base/instant.ts'
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
@@ -126,7 +122,7 @@ export function parseUpdateTenant(body: Json | undefined): TenantChange {
     change[known] =
       known === 'publicBodyBytesMax' ? Number(value) : value === true || value === 'true'
   }
-  const asked = askedDestinations(body, rest)
+  const asked = askedList(body, 'destinations', rest.destinations, undefined)
   const errors: Record<string, string[]> = {}
   if (asked !== undefined) change['destinations'] = writtenDestinations(asked, errors)
   refuseIfAny(errors)

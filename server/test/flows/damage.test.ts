@@ -251,6 +251,7 @@ describe('a backup of a vault with a damaged value', () => {
       'ALTER TABLE record_heads DROP COLUMN access_revision; ALTER TABLE record_heads DROP COLUMN access',
     )
     db.exec('ALTER TABLE sessions DROP COLUMN proof')
+    db.exec('ALTER TABLE applications DROP COLUMN allowed_origins')
     db.close()
     const { status, err } = await backUp(folder)
     assert.deepEqual([status, err], [0, ''])

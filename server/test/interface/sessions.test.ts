@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { permissionsOf } from '../../src/access/permissions.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
+import { assertRefused } from '../kit/assert-refused.ts'
 import { stillVault, type Reply, type StillVault } from '../kit/still-vault.ts'
 
 const EVERYTHING = ['token:create', 'token:read', 'token:update', 'token:delete', 'token:use']
@@ -63,10 +64,6 @@ async function stage(): Promise<SessionsStage> {
     },
   }
   return it
-}
-
-function assertRefused(reply: Reply, status: number, code: string): void {
-  assert.deepEqual([reply.status, reply.json()['code']], [status, code], reply.text)
 }
 
 describe('POST /sessions', () => {

@@ -5,6 +5,7 @@ import type { JsonObject } from '../../src/base/json.ts'
 import { TENANT_CLEARING_MS } from '../../src/base/limits.ts'
 import { clearDeletedTenants } from '../../src/tenants/clear-deleted-tenants.ts'
 import { withCommit } from '../../src/ports/with-commit.ts'
+import { assertRefused } from '../kit/assert-refused.ts'
 import { stillVault, type Reply, type StillVault } from '../kit/still-vault.ts'
 
 const CARD = { type: 'card', data: { number: '4242424242424242' } }
@@ -12,10 +13,6 @@ const DAY_MS = 24 * 60 * 60 * 1000
 
 function put(vault: StillVault, body: JsonObject, key = vault.managementKey): Promise<Reply> {
   return vault.call('PUT', '/tenants/self', { key, body })
-}
-
-function assertRefused(reply: Reply, status: number, code: string): void {
-  assert.deepEqual([reply.status, reply.json()['code']], [status, code], reply.text)
 }
 
 describe('GET /tenants/self', () => {

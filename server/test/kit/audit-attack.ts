@@ -58,6 +58,7 @@ export function resetSchemaVersion(folder: string): void {
     db.exec('ALTER TABLE record_heads DROP COLUMN access_revision')
     db.exec('ALTER TABLE record_heads DROP COLUMN access')
     db.exec('ALTER TABLE sessions DROP COLUMN proof')
+    db.exec('ALTER TABLE applications DROP COLUMN allowed_origins')
     db.exec('PRAGMA user_version = 14')
   })
 }

@@ -106,6 +106,7 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
   const settings: AppSettings = {
     ...STILL_SETTINGS,
     corsOrigins: options.corsOrigins ?? STILL_SETTINGS.corsOrigins,
+    publicAddress: { url: options.publicUrl ?? null, trustedProxies: [] },
     callbackRetryBaseMs: options.callbackRetryBaseMs ?? STILL_SETTINGS.callbackRetryBaseMs,
     transactions: { ...STILL_SETTINGS.transactions, ...options.transactions },
     tokens: {

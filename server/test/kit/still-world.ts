@@ -79,6 +79,7 @@ export function contextWith(
     rules: [],
     within: null,
     destinations: null,
+    allowedOrigins: null,
     traceId: 'trace',
     decisions: [],
     recorded: 0,

@@ -19,7 +19,13 @@ type NullableMember<Stored> = {
 /** The members that may be null. A nullable member that is missing here does not compile. */
 const NULLABLE: Readonly<Record<string, Readonly<Record<string, true>>>> = {
   tenant: { modifiedBy: true, modifiedAt: true },
-  application: { destinations: true, expiresAt: true, modifiedBy: true, modifiedAt: true },
+  application: {
+    destinations: true,
+    allowedOrigins: true,
+    expiresAt: true,
+    modifiedBy: true,
+    modifiedAt: true,
+  },
   session: { authorization: true, proof: true },
   proxy: { modifiedBy: true, modifiedAt: true },
   reactor: { modifiedBy: true, modifiedAt: true },

@@ -115,6 +115,7 @@ function newApplication(world: Pick<World, 'random'>, now: number): StoredApplic
     permissions: permissionsOf('management'),
     rules: [],
     destinations: null,
+    allowedOrigins: null,
     expiresAt: null,
     createdBy: id,
     createdAt: now,

@@ -87,6 +87,7 @@ async function prepareTenant(
     permissions: permissionsOf('management'),
     rules: [],
     destinations: null,
+    allowedOrigins: null,
     expiresAt: null,
     ...made,
   }

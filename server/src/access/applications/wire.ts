@@ -7,13 +7,8 @@ import {
 } from '../../base/access.ts'
 import { EXPIRY_FORM, parseExpiry, renderExpiry } from '../../base/expiry.ts'
 import { renderInstant } from '../../base/instant.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts'
-import {
-  DESTINATION_CHARS_MAX,
-  DESTINATIONS_MAX,
-  NAME_CHARS_MAX,
-  RULES_MAX,
-} from '../../base/limits.ts'
+import type { Json, JsonObject } from '../../base/json.ts'
+import { NAME_CHARS_MAX, RULES_MAX } from '../../base/limits.ts'
 import { ServiceError, type MemberErrors } from '../../base/service-error.ts'
 import type { QueryParameters } from '../../request/query.ts'
 import { pageQuery, pageSchema } from '../../request/pagination.ts'
@@ -21,10 +16,16 @@ import { parseBody } from '../../request/parse.ts'
 import type { ApplicationFilter } from '../../ports/store.ts'
 import type { StoredApplication, StoredApplicationKey } from '../../ports/stored.ts'
 import { CONTAINER_FORM } from '../container.ts'
-import { DESTINATION_FORM, writtenDestination } from '../destinations.ts'
 import { parseGrants, type Grants } from '../grants.ts'
 import { PERMISSIONS, type PermissionEntry } from '../../base/permission-table.ts'
 import { text } from '../../request/text-length.ts'
+import {
+  allowedOrigins,
+  allowedOriginsOf,
+  askedList,
+  destinations,
+  destinationsOf,
+} from './allow-lists.ts'
 
 /**
  * Wire format of applications, their keys and permissions.
@@ -46,6 +47,7 @@ export interface ApplicationDraft extends ApplicationChange {
 export interface ApplicationChange extends Grants {
   readonly name: string
   readonly destinations: readonly string[] | null
+  readonly allowedOrigins: readonly string[] | null
 }
 
 const applicationType = z.enum(APPLICATION_TYPES)
@@ -106,13 +108,6 @@ const grants = {
   rules: z.array(ruleBody).max(RULES_MAX).optional(),
 }
 
-const destinationName = text({ max: DESTINATION_CHARS_MAX }).meta({
-  description: `Must be ${DESTINATION_FORM}.`,
-  examples: ['api.example.com'],
-})
-
-export const destinations = z.array(destinationName).max(DESTINATIONS_MAX)
-
 /** In every form of a token's expiry: parseExpiry() reads it. */
 export const expiry = z
   .string()
@@ -125,6 +120,9 @@ export const createApplicationBody = z
     type: applicationType,
     ...grants,
     destinations: destinations.optional().meta({ description: 'Absent for any.' }),
+    allowed_origins: allowedOrigins
+      .optional()
+      .meta({ description: 'Only of a public application; absent for any.' }),
     expires_at: expiry
       .optional()
       .meta({ description: 'From then on the application and its keys are gone.' }),
@@ -147,6 +145,9 @@ export const updateApplicationBody = z
     destinations: destinations
       .optional()
       .meta({ description: 'Absent for as they are; null for any.' }),
+    allowed_origins: allowedOrigins
+      .optional()
+      .meta({ description: 'Absent for as they are; null for any.' }),
   })
   .meta({
     id: 'UpdateApplication',
@@ -166,6 +167,9 @@ export const applicationSchema = z
     destinations: destinations
       .optional()
       .meta({ description: 'The only hosts that proxies may send to for it; absent for any.' }),
+    allowed_origins: allowedOrigins
+      .optional()
+      .meta({ description: 'The only origins whose pages may use its keys; absent for any.' }),
     created_by: z.string(),
     created_at: z.iso.datetime({ offset: true }),
     modified_by: z.string().optional(),
@@ -215,65 +219,43 @@ export function parseCreateApplication(body: Json | undefined, now: number): App
   const { name, type, ...rest } = parseBody(createApplicationBody, body)
   const { grants, errors } = parseGrants(rest, type)
   const destinations = destinationsOf(rest.destinations ?? null, type, errors)
+  const allowedOrigins = allowedOriginsOf(rest.allowed_origins ?? null, type, errors)
   const expiresAt = rest.expires_at === undefined ? null : parseExpiry(rest.expires_at)!.at
   if (expiresAt !== null && !(expiresAt > now)) errors['expires_at'] = ['Must be in the future.']
   refuseIfAny(errors)
-  return { name, type, ...grants, destinations, expiresAt, createKey: rest.create_key ?? true }
+  return {
+    name,
+    type,
+    ...grants,
+    destinations,
+    allowedOrigins,
+    expiresAt,
+    createKey: rest.create_key ?? true,
+  }
 }
 
 /**
- * Returns `application` with the requested changes. Absent destinations stay: an older client that does not know them sends the
- * rest back, and must not lift a limit by that.
+ * Returns `application` with the requested changes. Absent destinations and origins stay: an older client that does not know them
+ * sends the rest back, and must not lift a limit by that.
  *
  * Throws `body_missing` or `body_invalid`.
  */
 export function parseUpdateApplication(
   body: Json | undefined,
-  { type, destinations: current }: Pick<StoredApplication, 'type' | 'destinations'>,
+  current: Pick<StoredApplication, 'type' | 'destinations' | 'allowedOrigins'>,
 ): ApplicationChange {
+  const { type } = current
   const { name, ...rest } = parseBody(updateApplicationBody, body)
   const { grants, errors } = parseGrants(rest, type)
-  const asked = askedDestinations(body, rest)
-  const destinations = destinationsOf(asked === undefined ? current : asked, type, errors)
+  const asked = askedList(body, 'destinations', rest.destinations, current.destinations)
+  const destinations = destinationsOf(asked, type, errors)
+  const origins = askedList(body, 'allowed_origins', rest.allowed_origins, current.allowedOrigins)
+  const allowedOrigins = allowedOriginsOf(origins, type, errors)
   // Ignoring it would let the caller believe that the type was changed.
   if (rest.type !== undefined && rest.type !== type)
     errors['type'] = ['The type cannot be changed.']
   refuseIfAny(errors)
-  return { name, ...grants, destinations }
-}
-
-function destinationsOf(
-  names: readonly string[] | null,
-  type: ApplicationType,
-  errors: Record<string, string[]>,
-): readonly string[] | null {
-  if (names !== null && type === 'management') {
-    errors['destinations'] = ['A management application has none: nothing is sent for it.']
-  }
-  return writtenDestinations(names, errors)
-}
-
-/** Returns the list in the body of an update; null if it lifts the limit, undefined if the list stays as it is. */
-export function askedDestinations(
-  body: Json | undefined,
-  parsed: { readonly destinations?: readonly string[] | undefined },
-): readonly string[] | null | undefined {
-  // To the parser, null is the same as absent.
-  return isJsonObject(body) && body['destinations'] === null ? null : parsed.destinations
-}
-
-/** Returns the list with each destination in its canonical form, and once. Adds to `errors` for each that is invalid. */
-export function writtenDestinations(
-  names: readonly string[] | null,
-  errors: Record<string, string[]>,
-): readonly string[] | null {
-  if (names === null) return null
-  const parsed = names.map((name, index) => {
-    const destination = writtenDestination(name)
-    if (destination === null) errors[`destinations[${index}]`] = [`Must be ${DESTINATION_FORM}.`]
-    return destination ?? ''
-  })
-  return [...new Set(parsed)]
+  return { name, ...grants, destinations, allowedOrigins }
 }
 
 /** Throws `query_invalid`. */
@@ -297,7 +279,7 @@ export function renderApplication(
   application: StoredApplication,
   key?: string,
 ): JsonObject {
-  const { modifiedBy, modifiedAt, expiresAt, destinations } = application
+  const { modifiedBy, modifiedAt, expiresAt, destinations, allowedOrigins } = application
   return {
     id: application.id,
     tenant_id: tenantId,
@@ -307,6 +289,7 @@ export function renderApplication(
     permissions: [...application.permissions],
     rules: application.rules.map(renderRule),
     ...(destinations === null ? {} : { destinations: [...destinations] }),
+    ...(allowedOrigins === null ? {} : { allowed_origins: [...allowedOrigins] }),
     created_by: application.createdBy,
     created_at: renderInstant(application.createdAt),
     ...(modifiedBy === null ? {} : { modified_by: modifiedBy }),

@@ -44,6 +44,7 @@ function ofCaller({
   return [
     'key_missing',
     'key_unknown',
+    'origin_not_allowed',
     'rights_changed',
     'store_unavailable',
     'tenant_busy',

@@ -5,6 +5,7 @@
  * the headers of a proxy that the operator trusts. From any other peer those headers are ignored.
  */
 import type { IncomingMessage } from 'node:http'
+import { isLoopbackOrigin } from '../../base/origin.ts'
 import { inBlock, parseIpAddress, type IpBlock } from '../../base/ip-address.ts'
 
 export interface PublicAddress {
@@ -29,6 +30,19 @@ export function absoluteUrl(
   const forwarded = trusted ? readForwarded(headers) : {}
   const host = forwarded.host ?? headers.host
   return host === undefined ? path : `${forwarded.proto ?? 'http'}://${host}${path}`
+}
+
+/**
+ * Returns the origin of the pages that this service serves, or null if it is not known. Without a setting, the `Host` of a request
+ * says it only on this machine: a page of an attacker's can have its own name resolved to the address of this service.
+ */
+export function ownOrigin(
+  { headers }: Pick<IncomingMessage, 'headers'>,
+  { url }: Pick<PublicAddress, 'url'>,
+): string | null {
+  if (url !== null) return url
+  const origin = `http://${headers.host}`
+  return isLoopbackOrigin(origin) ? origin : null
 }
 
 /** What the client's own connection was, as the proxy nearest to it saw it. */

@@ -1,8 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import type { Principal } from '../../base/access.ts'
 import { inProcessCallerOf } from '../connection/in-process-connections.ts'
-import type { AccessPort } from '../pipeline-options.ts'
+import type { PipelineOptions } from '../pipeline-options.ts'
 import { refuseAmbiguous } from './begin-request.ts'
+import { checkOrigin } from './check-origin.ts'
 
 /**
  * Checks the headers, authenticates with `find` where the endpoint requires it, then runs `check`. Calls `done` with the error,
@@ -41,10 +42,16 @@ export function apiKeyOf({ headers }: FastifyRequest): string | undefined {
   return headers['bt-api-key'] as string | undefined
 }
 
-/** Identifies the caller of a request by its key. */
+/** Identifies the caller of a request by its key. Throws or rejects with `key_missing`, `key_unknown` or `origin_not_allowed`. */
 export function authenticate(
   request: FastifyRequest,
-  access: AccessPort,
+  { access, publicAddress }: Pick<PipelineOptions, 'access' | 'publicAddress'>,
 ): Principal | Promise<Principal> {
-  return access.authenticate(apiKeyOf(request), inProcessCallerOf(request.raw.socket))
+  const found = access.authenticate(apiKeyOf(request), inProcessCallerOf(request.raw.socket))
+  return found instanceof Promise ? found.then(ofAllowedOrigin) : ofAllowedOrigin(found)
+
+  function ofAllowedOrigin(principal: Principal): Principal {
+    checkOrigin(request, principal, publicAddress)
+    return principal
+  }
 }

@@ -19,7 +19,7 @@ export function makeContext(state: PipelineState): undefined {
     decisions,
     idempotency: scopeOf(state, principal, decisions),
     quota: () => state.quota,
-    identify: () => authenticate(request, options.access),
+    identify: () => authenticate(request, options),
   })
 }
 

@@ -111,7 +111,7 @@ class StreamedRequest {
 
   /** Identifies the caller: by its key, or by the proxy it calls. */
   readonly identify = (): Principal | Promise<Principal> =>
-    this.#keyless ? this.#identifyWithoutKey() : authenticate(this.#request, this.#options.access)
+    this.#keyless ? this.#identifyWithoutKey() : authenticate(this.#request, this.#options)
 
   async #identifyWithoutKey(): Promise<Principal> {
     const { rawHeaders: headers, socket } = this.#request.raw
@@ -120,7 +120,7 @@ class StreamedRequest {
       headers,
       inProcessCaller: inProcessCallerOf(socket),
     })
-    return found ?? (await authenticate(this.#request, this.#options.access))
+    return found ?? (await authenticate(this.#request, this.#options))
   }
 
   /** Runs the endpoint for the caller that was identified. Rejects with the error to answer. */

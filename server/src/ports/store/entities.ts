@@ -91,6 +91,7 @@ export const ENTITIES = {
       permissions: { name: 'permissions', kind: 'json' },
       rules: { name: 'rules', kind: 'json' },
       destinations: { name: 'destinations', kind: 'json' },
+      allowedOrigins: { name: 'allowed_origins', kind: 'json' },
       expiresAt: { name: 'expires_at', kind: 'number' },
       ...CREATED,
       ...MODIFIED,

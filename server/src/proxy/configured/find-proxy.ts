@@ -56,5 +56,6 @@ export function anonymousOf({ id, tenant }: FoundProxy): Principal {
     rules: [],
     within: null,
     destinations: allowedDestinations(tenant, []),
+    allowedOrigins: null,
   }
 }

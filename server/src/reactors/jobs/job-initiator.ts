@@ -50,6 +50,8 @@ export async function contextOfJob(
       initiator.destinations,
       allowedDestinations(tenant, grantor === null ? [application] : [application, grantor]),
     ),
+    // No page sends anything in a job.
+    allowedOrigins: null,
     traceId,
     decisions: [],
     recorded: 0,

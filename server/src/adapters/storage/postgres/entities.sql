@@ -9,10 +9,10 @@ INSERT INTO tenant_keys (tenant, purpose, version, wrapped, created_at) SELECT $
   WHERE EXISTS (SELECT 1 FROM tenants WHERE id = $1::uuid) ON CONFLICT DO NOTHING;
 
 -- insert:application
-INSERT INTO applications (tenant, id, name, type, permissions, rules, destinations, expires_at, created_by, created_at, modified_by, modified_at) VALUES ($1::uuid, $2::uuid, $3::text, $4::text, $5::text, $6::text, $7::text, $8::bigint, $9::text, $10::bigint, $11::text, $12::bigint);
+INSERT INTO applications (tenant, id, name, type, permissions, rules, destinations, allowed_origins, expires_at, created_by, created_at, modified_by, modified_at) VALUES ($1::uuid, $2::uuid, $3::text, $4::text, $5::text, $6::text, $7::text, $8::text, $9::bigint, $10::text, $11::bigint, $12::text, $13::bigint);
 
 -- update:application; touches no row: absent
-UPDATE applications SET name = $3::text, type = $4::text, permissions = $5::text, rules = $6::text, destinations = $7::text, expires_at = $8::bigint, modified_by = $9::text, modified_at = $10::bigint
+UPDATE applications SET name = $3::text, type = $4::text, permissions = $5::text, rules = $6::text, destinations = $7::text, allowed_origins = $8::text, expires_at = $9::bigint, modified_by = $10::text, modified_at = $11::bigint
   WHERE tenant = $1::uuid AND id = $2::uuid;
 
 -- delete:application; touches no row: absent

@@ -100,6 +100,7 @@ test('a transaction opened by the version before keys were noted is committed', 
     `DROP TABLE transaction_keys; ALTER TABLE tenants ADD UNIQUE (name);
      ALTER TABLE tenant_heads DROP COLUMN access_revision, DROP COLUMN access;
      ALTER TABLE sessions DROP COLUMN proof;
+     ALTER TABLE applications DROP COLUMN allowed_origins;
      UPDATE schema_version SET version = 5`,
   )
   const later = await openPatiently(url)

@@ -1,4 +1,4 @@
--- Version 10
+-- Version 11
 
 CREATE TABLE answers (
   tenant uuid NOT NULL,
@@ -36,6 +36,7 @@ CREATE TABLE applications (
   created_at bigint NOT NULL,
   modified_by text,
   modified_at bigint,
+  allowed_origins text,
   PRIMARY KEY (tenant, id)
 );
 CREATE INDEX applications_by_age ON applications USING btree (tenant, created_at, id);

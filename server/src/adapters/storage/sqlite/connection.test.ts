@@ -45,6 +45,7 @@ test('what was deleted is not in the files any more', async (t) => {
     permissions: [],
     rules: [],
     destinations: null,
+    allowedOrigins: null,
     expiresAt: null,
     createdBy: TENANT,
     createdAt: 0,

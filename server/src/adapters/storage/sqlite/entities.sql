@@ -9,10 +9,10 @@ INSERT INTO tenant_keys (tenant, purpose, version, wrapped, created_at) SELECT ?
   WHERE EXISTS (SELECT 1 FROM tenants WHERE id = ?1) ON CONFLICT DO NOTHING;
 
 -- insert:application
-INSERT INTO applications (tenant, id, name, type, permissions, rules, destinations, expires_at, created_by, created_at, modified_by, modified_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12);
+INSERT INTO applications (tenant, id, name, type, permissions, rules, destinations, allowed_origins, expires_at, created_by, created_at, modified_by, modified_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13);
 
 -- update:application; touches no row: absent
-UPDATE applications SET name = ?3, type = ?4, permissions = ?5, rules = ?6, destinations = ?7, expires_at = ?8, modified_by = ?9, modified_at = ?10
+UPDATE applications SET name = ?3, type = ?4, permissions = ?5, rules = ?6, destinations = ?7, allowed_origins = ?8, expires_at = ?9, modified_by = ?10, modified_at = ?11
   WHERE tenant = ?1 AND id = ?2;
 
 -- delete:application; touches no row: absent

@@ -149,6 +149,7 @@ test('a transaction opened by the version before keys were noted is committed', 
     'ALTER TABLE record_heads DROP COLUMN access_revision; ALTER TABLE record_heads DROP COLUMN access',
   )
   db.exec('ALTER TABLE sessions DROP COLUMN proof')
+  db.exec('ALTER TABLE applications DROP COLUMN allowed_origins')
   db.close()
   const later = await openStore(t, { folder })
   await succeed(later, TENANT, [end(7, 'committed')])

@@ -1,4 +1,4 @@
--- Version 18
+-- Version 19
 
 CREATE TABLE installation (
   one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -22,7 +22,7 @@ CREATE TABLE applications (
   created_by ANY NOT NULL,
   created_at INTEGER NOT NULL,
   modified_by ANY,
-  modified_at INTEGER, destinations TEXT,
+  modified_at INTEGER, destinations TEXT, allowed_origins TEXT,
   PRIMARY KEY (tenant, id)
 ) STRICT, WITHOUT ROWID;
 

@@ -85,6 +85,7 @@ test('a database from before is counted when it is migrated', async (t) => {
   db.exec(
     'DROP TABLE proxies; DROP TABLE reactors; ALTER TABLE applications DROP COLUMN destinations',
   )
+  db.exec('ALTER TABLE applications DROP COLUMN allowed_origins')
   db.exec('PRAGMA user_version = 4')
   migrate(db)
   assert.deepEqual(db.prepare(SUMS).all(), db.prepare(ROWS).all())
