@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { ConfigError, ignoredVariables, readConfig, SETTINGS, unknownVariables } from './config.ts'
 
@@ -103,4 +106,33 @@ test('ignoredVariables() returns settings with a service link, unless a flag ove
   assert.deepEqual(ignoredVariables({}, SERVICE_LINKS), ['SYMBOLON_PORT', 'SYMBOLON_METRICS_PORT'])
   assert.deepEqual(ignoredVariables({ port: '80' }, SERVICE_LINKS), ['SYMBOLON_METRICS_PORT'])
   assert.deepEqual(ignoredVariables({}, { SYMBOLON_PORT: '80' }), [])
+})
+
+describe('readConfig() finds the password file', () => {
+  const SYMBOLON_DATABASE_URL = 'postgres://symbolon@db/vault'
+  const fileIn = (environment: Readonly<Record<string, string>>) => {
+    const { databaseUrl } = readConfig({}, { SYMBOLON_DATABASE_URL, ...environment })
+    return /[?&]passfile=([^&]+)/.exec(databaseUrl!)?.[1] ?? null
+  }
+
+  test('that PGPASSFILE names, even one that does not exist', () => {
+    assert.equal(fileIn({ PGPASSFILE: '/a & b' }), encodeURIComponent('/a & b'))
+    const several = 'postgres://symbolon@db1,db2/vault?application_name=x'
+    assert.equal(fileIn({ SYMBOLON_DATABASE_URL: several, PGPASSFILE: '/p' }), '%2Fp')
+  })
+
+  test('of the home folder, if it exists and PGPASSFILE names no other', (t) => {
+    const home = mkdtempSync(join(tmpdir(), 'symbolon-home-'))
+    t.after(() => rmSync(home, { recursive: true }))
+    assert.equal(fileIn({ HOME: home }), null)
+    writeFileSync(join(home, '.pgpass'), '')
+    assert.equal(fileIn({ HOME: home }), encodeURIComponent(join(home, '.pgpass')))
+    assert.equal(fileIn({ HOME: home, PGPASSFILE: '/p' }), '%2Fp')
+    assert.equal(fileIn({}), null)
+  })
+
+  test('that the address names, before any other', () => {
+    const own = `${SYMBOLON_DATABASE_URL}?passfile=/own`
+    assert.equal(fileIn({ SYMBOLON_DATABASE_URL: own, PGPASSFILE: '/p' }), '/own')
+  })
 })

@@ -5,7 +5,8 @@
  * its name without the prefix (`SYMBOLON_DATA_DIR`, `--data-dir`) and overrides it. docs/operate/configuration.md is generated
  * from the table.
  */
-import { isAbsolute } from 'node:path'
+import { existsSync } from 'node:fs'
+import { isAbsolute, join } from 'node:path'
 import { LOG_LEVELS, type LogLevel } from './ports/log.ts'
 import { parseDestination, type Destination } from './base/destination.ts'
 import { nearestOf } from './base/edit-distance.ts'
@@ -414,7 +415,21 @@ export function readConfig(flags: Flags = {}, environment: Environment = process
     }
     config[name] = value
   }
+  config['databaseUrl'] = withPasswordFile(config['databaseUrl'] as string | null, environment)
   return config as unknown as Config
+}
+
+/**
+ * Returns the address with the password file that libpq would use, if the address names none: PGPASSFILE, or `.pgpass` in the home
+ * folder if it exists. The password of the address is used before it.
+ */
+function withPasswordFile(url: string | null, environment: Environment): string | null {
+  if (url === null || /[?&]passfile=/.test(url)) return url
+  const usual = join(environment['HOME'] ?? '', '.pgpass')
+  const named = environment['PGPASSFILE'] ?? ''
+  const file = named !== '' ? named : isAbsolute(usual) && existsSync(usual) ? usual : null
+  if (file === null) return url
+  return `${url}${url.includes('?') ? '&' : '?'}passfile=${encodeURIComponent(file)}`
 }
 
 function describeFlaw({ flawOf }: Pick<Setting<unknown>, 'flawOf'>, item: string): string {

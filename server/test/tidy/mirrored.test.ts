@@ -61,9 +61,11 @@ const ALONE: Readonly<Record<string, string>> = {
   'postgres/database-url.ts': 'a database has an address; SQLite has a folder',
   'postgres/lock-tenants.ts': 'several servers write; SQLite has one writer',
   'postgres/plain-commits.ts': 'commits share statements; on SQLite the writer gathers their rows',
+  'postgres/password-file.ts': 'a database on another machine asks who connects',
   'postgres/primary-client.ts': 'a standby must not answer; SQLite has none',
   'postgres/server-list.ts': 'a database may have several servers',
   'postgres/session.ts': 'a connection answers later; on SQLite each call returns its rows',
+  'postgres/session-settings.ts': 'a session has settings that others may have chosen',
   'postgres/text.ts': 'its text cannot hold NUL',
   'postgres/tip-comparison.ts':
     'a failover may lose what a server has seen; a SQLite file stays with its one process',

@@ -18,11 +18,7 @@ const FACTS: PostgresFacts = {
     fsync: 'on',
     full_page_writes: 'on',
     server_encoding: 'UTF8',
-    bytea_output: 'hex',
     autovacuum: 'on',
-    default_transaction_isolation: 'read committed',
-    default_transaction_read_only: 'off',
-    statement_timeout: '4s',
   },
   mayCreate: true,
   forbiddenTables: [],
@@ -34,6 +30,9 @@ const FACTS: PostgresFacts = {
   connectionsNeeded: 12,
   remote: true,
   encrypted: true,
+  ownSession: true,
+  settingsUnheld: [],
+  isolation: 'read committed',
   unfinishedMove: false,
 }
 
@@ -48,12 +47,8 @@ const CASES: [name: string, status: CheckStatus, facts: Partial<PostgresFacts>, 
     ],
     ['connections', 'failed', { connectionsMax: 10 }, /max_connections/],
     ['connections', 'warning', { connections: 90 }, /pg_stat_activity/],
-    [
-      'timeouts',
-      'warning',
-      { settings: { ...FACTS.settings, statement_timeout: '0' } },
-      /ALTER ROLE vault SET statement_timeout = '4s'; ALTER ROLE vault SET enable_seqscan = off/,
-    ],
+    ['timeouts', 'failed', { settingsUnheld: ['lock_timeout is 0'] }, /without the pooler/],
+    ['transaction-isolation', 'warning', { isolation: 'serializable' }, /Allow read committed/],
     ['database-tls', 'warning', { encrypted: false }, /Remove sslmode=disable/],
     [
       'durability',
@@ -79,6 +74,12 @@ test('database is failed when the address leads to a standby', async () => {
   const finding = await check.run({ openDatabase } as unknown as DoctorContext)
   assert.equal(finding.message, 'Cannot reach the database: db1:5432: the server is a standby.')
   assert.match(finding.remedy!, /address of the primary/)
+})
+
+test('timeouts reports a pooler that drops the startup parameter, which needs no remedy', async () => {
+  const { status, message } = await findingOf('timeouts', { ...FACTS, ownSession: false })
+  assert.equal(status, 'ok')
+  assert.match(message, /each read takes a transaction/)
 })
 
 async function findingOf(name: string, facts: PostgresFacts) {

@@ -1,4 +1,3 @@
-import { STATEMENT_MS_MAX } from '../../adapters/storage/postgres/connection.ts'
 import type { PostgresFacts } from '../../adapters/storage/postgres/inspection.ts'
 import {
   CheckSkipped,
@@ -48,7 +47,7 @@ export const POSTGRES_CHECKS: readonly Check[] = [
     }
     return ok(`synchronous_commit is ${lazy}, and fsync and full_page_writes are on.`)
   }),
-  about('text-and-bytes', ({ settings, ...it }) => {
+  about('text-and-bytes', ({ settings }) => {
     const encoding = settings['server_encoding'] ?? 'UTF8'
     if (encoding !== 'UTF8' && encoding !== 'SQL_ASCII') {
       return failed(
@@ -56,21 +55,10 @@ export const POSTGRES_CHECKS: readonly Check[] = [
         "Create a database with CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0, and set SYMBOLON_DATABASE_URL to it.",
       )
     }
-    const output = settings['bytea_output'] ?? 'hex'
-    if (output === 'hex') return ok(`The encoding is ${encoding}, and bytea_output is hex.`)
-    return failed(
-      `bytea_output is ${output}: encrypted data would be misread, and the service refuses to start.`,
-      setForRole(it, 'bytea_output', 'hex'),
-    )
+    return ok(`The encoding is ${encoding}.`)
   }),
   about('writable', (facts) => {
-    const { settings, schema, mayCreate, forbiddenTables, user } = facts
-    if (settings['default_transaction_read_only'] === 'on') {
-      return failed(
-        'default_transaction_read_only is on, so every write would be refused.',
-        setForRole(facts, 'default_transaction_read_only', 'off'),
-      )
-    }
+    const { schema, mayCreate, forbiddenTables, user } = facts
     if (schema === null || !mayCreate) {
       const name = schema ?? 'public'
       return failed(
@@ -116,22 +104,23 @@ export const POSTGRES_CHECKS: readonly Check[] = [
       'End unneeded connections (pg_stat_activity), or raise max_connections.',
     )
   }),
-  about('transaction-isolation', ({ settings, ...it }) => {
-    const level = settings['default_transaction_isolation'] ?? 'read committed'
-    if (level === 'read committed') return ok('Transactions are read committed by default.')
+  about('transaction-isolation', ({ isolation }) => {
+    if (isolation === 'read committed') return ok('Transactions are read committed.')
     return warning(
-      `default_transaction_isolation is ${level}: commits are retried often, which costs time.`,
-      setForRole(it, 'default_transaction_isolation', "'read committed'"),
+      `Transactions are ${isolation}, although the service asks for read committed: under load, commits are refused with 503.`,
+      'Allow read committed in the database.',
     )
   }),
-  about('timeouts', ({ settings, user }) => {
-    if (settings['statement_timeout'] === `${STATEMENT_MS_MAX / 1_000}s`) {
-      return ok("The service's timeouts apply to its statements.")
+  about('timeouts', ({ settingsUnheld, ownSession }) => {
+    if (settingsUnheld.length > 0) {
+      return failed(
+        `The settings of the service do not apply to its statements (${settingsUnheld.join(', ')}), and it refuses to start.`,
+        'Connect without the pooler, or have it drop the startup parameter statement_timeout.',
+      )
     }
-    return warning(
-      "A pooler drops the service's timeouts (statement_timeout), so the database does not enforce them.",
-      `ALTER ROLE ${quoted(user)} SET statement_timeout = '${STATEMENT_MS_MAX / 1_000}s'; ` +
-        `ALTER ROLE ${quoted(user)} SET enable_seqscan = off;`,
+    if (ownSession) return ok("The service's timeouts apply to its statements.")
+    return ok(
+      "The service's timeouts apply to its statements. A pooler drops its startup parameter, so each read takes a transaction.",
     )
   }),
   about('autovacuum', ({ settings }) => {
@@ -194,9 +183,10 @@ function remedyOf(reason: string): string {
 const REMEDIES: readonly (readonly [RegExp, string])[] = [
   [/SYMBOLON_DATABASE_URL/, 'Correct SYMBOLON_DATABASE_URL.'],
   [/is a standby/, 'Set SYMBOLON_DATABASE_URL to the address of the primary.'],
+  [/startup parameter/, 'List statement_timeout in ignore_startup_parameters of the pooler.'],
   [
-    /startup parameter/,
-    'List statement_timeout, lock_timeout and idle_in_transaction_session_timeout in ignore_startup_parameters of the pooler.',
+    /password file/,
+    'Give the password file of PGPASSFILE a line host:port:database:user:password, and the mode 600.',
   ],
   [
     /password authentication|role "|no password/,

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { Messages, textsIn, type ProtocolMessage } from './protocol-messages.ts'
 import { makeSocketFolder } from './socket-folder.ts'
 
 /** The fate of a request: all messages up to one that asks for a response. */
@@ -161,38 +162,6 @@ export function spoil(
 
 const IN_FAILED_TRANSACTION = '25P02'
 
-interface ProtocolMessage {
-  readonly type: string
-  readonly body: Buffer
-  readonly whole: Buffer
-}
-
-/** Splits one direction of the stream into messages; a client's first has no type, only a length. */
-class Messages {
-  #untyped: boolean
-  #rest: Buffer = Buffer.alloc(0)
-
-  constructor(untyped: boolean) {
-    this.#untyped = untyped
-  }
-
-  read(bytes: Buffer): ProtocolMessage[] {
-    this.#rest = Buffer.concat([this.#rest, bytes])
-    const messages: ProtocolMessage[] = []
-    for (;;) {
-      const head = this.#untyped ? 0 : 1
-      if (this.#rest.length < head + 4) return messages
-      const end = head + this.#rest.readUInt32BE(head)
-      if (this.#rest.length < end) return messages
-      const whole = this.#rest.subarray(0, end)
-      this.#rest = this.#rest.subarray(end)
-      this.#untyped = false
-      const type = whole.toString('latin1', 0, head)
-      messages.push({ type, body: whole.subarray(head + 4), whole })
-    }
-  }
-}
-
 /** Returns the messages without ParameterStatus of `in_hot_standby`. */
 function withoutReports(messages: readonly ProtocolMessage[]): Buffer {
   const others = messages.filter(
@@ -212,11 +181,6 @@ function demoted(response: Buffer): Buffer {
 }
 
 const READY_BYTES = 6
-
-/** Returns the texts at the start of a message, each ended by a zero. */
-function textsIn(body: Buffer): [string, ...string[]] {
-  return body.toString('utf8').split('\0') as [string, ...string[]]
-}
 
 /** Returns an ErrorResponse, and ReadyForQuery for a failed transaction. */
 function refusal(code: string): Buffer {

@@ -4,7 +4,8 @@ import { auditLogReader } from './audit-log-reader.ts'
 import { connectionSettings } from './connection-settings.ts'
 import { bounded, connectedTo } from './connection.ts'
 import { refuseUnfinishedMove, requireFidelity } from './requirements.ts'
-import { Session } from './session.ts'
+import type { PostgresRow } from './rows.ts'
+import { queryOf, type AskPostgres } from './session.ts'
 import { tenantReader } from './tenant-reader.ts'
 
 /** A read-only view of all audit logs at one moment, for verification. */
@@ -22,14 +23,16 @@ export interface PostgresAuditLogSnapshot extends Pick<
  * audit log, or holds the unfinished part of a move.
  */
 export async function openPostgresAuditLog(url: string): Promise<PostgresAuditLogSnapshot> {
+  const settings = bounded(connectionSettings(url))
   const client = await connectedTo({
-    ...bounded(connectionSettings(url)),
+    ...settings,
     // Verification computes between queries, for longer than connections that hold locks may idle.
-    idle_in_transaction_session_timeout: 0,
+    timeouts: { ...settings.timeouts, idleInTransaction: 0 },
   })
-  const { ask } = new Session(client)
+  const ask: AskPostgres = async (sql, values = []) =>
+    (await client.query<PostgresRow>(queryOf(sql, values))).rows
   try {
-    await ask('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+    await ask(client.beginning('REPEATABLE READ READ ONLY'))
     const [row] = await ask("SELECT to_regclass('tenant_heads') IS NOT NULL AS there")
     if (row!.there !== true)
       throw new Error('Cannot read the audit log: there is none in the database')

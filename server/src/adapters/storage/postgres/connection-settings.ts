@@ -3,13 +3,25 @@ import { isIP, isIPv4 } from 'node:net'
 import type { ClientConfig } from 'pg'
 import { ADDRESS, parseDatabaseUrl } from './database-url.ts'
 import { ServerList } from './server-list.ts'
+import type { SessionTimeouts } from './session-settings.ts'
 
 /** How to connect. The servers are shared by all connections with these settings. */
 export interface ConnectionSettings extends Omit<
   ClientConfig,
-  'host' | 'port' | 'ssl' | 'connectionString'
+  | 'host'
+  | 'port'
+  | 'ssl'
+  | 'connectionString'
+  | 'statement_timeout'
+  | 'lock_timeout'
+  | 'idle_in_transaction_session_timeout'
+  | 'pipeline'
 > {
   readonly servers: ServerList
+  /** None by default. */
+  readonly timeouts?: SessionTimeouts
+  /** The file with the password, if the address has none. */
+  readonly passwordFile?: string
 }
 
 /**
@@ -23,6 +35,7 @@ export interface ConnectionSettings extends Omit<
 export function connectionSettings(url: string): ConnectionSettings {
   const { hosts, user, password, database, parameters } = parseDatabaseUrl(url)
   const sslFor = tlsSettings(parameters)
+  const passwordFile = parameters.get('passfile')
   return {
     servers: new ServerList(
       hosts.map(({ host, port }) => ({
@@ -33,6 +46,7 @@ export function connectionSettings(url: string): ConnectionSettings {
     ),
     ...(user === null ? {} : { user }),
     ...(password === null ? {} : { password }),
+    ...(passwordFile === null ? {} : { passwordFile }),
     database,
     application_name: parameters.get('application_name') ?? 'symbolon',
   }

@@ -2,6 +2,7 @@ import pg from 'pg'
 import type { ConnectionSettings } from './connection-settings.ts'
 import { ConnectError, PrimaryClient } from './primary-client.ts'
 import { Session } from './session.ts'
+import type { SessionTimeouts } from './session-settings.ts'
 
 /** Timeout for a new connection, in milliseconds. */
 const CONNECT_MS_MAX = 4_000
@@ -20,8 +21,8 @@ const LOCK_MS_MAX = 3_000
 const IDLE_IN_TRANSACTION_MS_MAX = 10_000
 
 /**
- * Calls `work` with a connection of its own and no statement timeout, for work before anyone is served, such as
- * migrations or moving a vault.
+ * Calls `work` with a connection of its own and no timeouts, whatever the role has, for work before anyone is
+ * served, such as migrations or moving a vault.
  */
 export async function atLeisure<Result>(
   settings: ConnectionSettings,
@@ -58,15 +59,20 @@ export async function connectedTo(settings: ConnectionSettings): Promise<Primary
 }
 
 /** Returns `settings` with the timeouts of every pooled connection. */
-export function bounded(settings: ConnectionSettings, deadlineFactor = 1): ConnectionSettings {
+export function bounded(
+  settings: ConnectionSettings,
+  deadlineFactor = 1,
+): ConnectionSettings & { readonly timeouts: SessionTimeouts } {
   return {
     ...settings,
     types: { getTypeParser: parserOf },
     connectionTimeoutMillis: CONNECT_MS_MAX * deadlineFactor,
-    statement_timeout: STATEMENT_MS_MAX * deadlineFactor,
-    lock_timeout: LOCK_MS_MAX * deadlineFactor,
     query_timeout: ANSWER_MS_MAX * deadlineFactor,
-    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS_MAX * deadlineFactor,
+    timeouts: {
+      statement: STATEMENT_MS_MAX * deadlineFactor,
+      lock: LOCK_MS_MAX * deadlineFactor,
+      idleInTransaction: IDLE_IN_TRANSACTION_MS_MAX * deadlineFactor,
+    },
     keepAlive: true,
   }
 }

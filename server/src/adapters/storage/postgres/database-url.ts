@@ -10,6 +10,7 @@ const KNOWN = new Set([
   'host',
   'application_name',
   'target_session_attrs',
+  'passfile',
 ])
 
 export interface DatabaseUrl {

@@ -1,11 +1,13 @@
-import pg, { DatabaseError, type ClientBase, type Pool, type PoolClient } from 'pg'
+import pg, { type ClientBase, type Pool, type PoolClient, type QueryConfig } from 'pg'
 import { ServiceError } from '../../../base/service-error.ts'
 import { bounded } from './connection.ts'
 import type { ConnectionSettings } from './connection-settings.ts'
 import { ConnectError, PrimaryClient, StandbyError } from './primary-client.ts'
+import { requireSettings } from './requirements.ts'
 import type { PostgresRow } from './rows.ts'
 import type { ServerList } from './server-list.ts'
 import { queryOf, Session, troubleOf, type AskPostgres, type CommitLevel } from './session.ts'
+import { requiredSettings, type SessionTimeouts } from './session-settings.ts'
 
 /** Pool sizes. Writers: two batches in flight, one long commit, one for everything else. */
 const READERS_MAX = 8
@@ -39,15 +41,27 @@ export class Database {
   readonly #commitLevel: CommitLevel
   readonly #readers: Pool
   readonly #writers: Pool
+  readonly #timeouts: SessionTimeouts
 
   /** `deadlineFactor` multiplies the timeouts of every connection. */
   constructor(settings: ConnectionSettings, commitLevel: CommitLevel, deadlineFactor = 1) {
     this.#commitLevel = commitLevel
     this.#servers = settings.servers
     const bounds = bounded(settings, deadlineFactor)
+    this.#timeouts = bounds.timeouts
     this.#readers = poolOf(bounds, READERS_MAX)
-    // Pipelined: statements are sent without waiting for earlier answers.
-    this.#writers = poolOf({ ...bounds, pipeline: true }, WRITERS_MAX)
+    this.#writers = poolOf(bounds, WRITERS_MAX)
+  }
+
+  /** Rejects with a message for the operator unless reads and writes have our timeouts and other settings. */
+  async requireSettings(): Promise<void> {
+    const settings = requiredSettings(this.#timeouts)
+    await requireSettings(this.ask, settings)
+    await this.write(async (session) => {
+      await session.begin()
+      await requireSettings(session.ask, settings)
+      await session.rollback()
+    })
   }
 
   /** Runs one reading statement. Rejects with `store_unavailable` when the database does not answer. */
@@ -56,10 +70,7 @@ export class Database {
       throw unavailable(new Error('Too many reads wait'))
     for (let tries = 1; ; tries++) {
       try {
-        const { rows } = await this.#connected(() =>
-          this.#readers.query<PostgresRow>(queryOf(sql, values)),
-        )
-        return rows
+        return await this.#read(queryOf(sql, values))
       } catch (error) {
         const trouble = troubleOf(error)
         if (trouble === 'own') throw error
@@ -70,9 +81,21 @@ export class Database {
     }
   }
 
+  async #read(query: QueryConfig): Promise<PostgresRow[]> {
+    const client = await this.#connected(() => connectionOf(this.#readers))
+    try {
+      const { rows } = await client.runAlone(query, 'READ COMMITTED READ ONLY')
+      client.release()
+      return rows
+    } catch (error) {
+      client.release(true)
+      throw error
+    }
+  }
+
   /** Calls `work` with a connection. When `work` rejects, rolls back, or discards the connection if it is unusable. */
   async write<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
-    const client = await this.#connected(() => this.#writers.connect())
+    const client = await this.#connected(() => connectionOf(this.#writers))
     try {
       const result = await work(new Session(client, this.#commitLevel))
       client.release()
@@ -115,7 +138,7 @@ export class Database {
 }
 
 /** Returns a connection to the pool after a failed transaction: rolled back if possible, discarded otherwise. */
-async function giveBack(client: PoolClient, error: unknown): Promise<void> {
+async function giveBack(client: PooledClient, error: unknown): Promise<void> {
   if (troubleOf(error) !== 'away') {
     try {
       await client.query('ROLLBACK')
@@ -150,31 +173,23 @@ function unavailable(cause: unknown): ServiceError {
   return new ServiceError('store_unavailable', undefined, { cause })
 }
 
+/** A connection of a pool. */
+type PooledClient = PrimaryClient & Pick<PoolClient, 'release'>
+
+async function connectionOf(pool: Pool): Promise<PooledClient> {
+  // The pool makes them by our class, although its type does not say so.
+  return (await pool.connect()) as unknown as PooledClient
+}
+
 function poolOf(bounds: ConnectionSettings, max: number): Pool {
-  // pg awaits the promise, although the type of `onConnect` does not say so.
-  const onConnect = findByKeys as (client: ClientBase) => void
   const pool = new pg.Pool({
     ...bounds,
     max,
     idleTimeoutMillis: IDLE_MS_MAX,
     maxLifetimeSeconds: AGE_SECONDS_MAX,
     Client: PrimaryClient as unknown as new () => ClientBase,
-    onConnect,
   })
   // The pool replaces lost connections on demand; without this listener their errors would end the process.
   pool.on('error', () => {})
   return pool
-}
-
-/**
- * Makes the planner use indexes only: every query has one. A named statement is planned once, and a sequential scan
- * chosen while a new vault's table is small would stay in use for minutes as it fills. Databases that do not know the
- * setting plan as they like.
- */
-async function findByKeys(client: ClientBase): Promise<void> {
-  try {
-    await client.query('SET enable_seqscan = off')
-  } catch (error) {
-    if (!(error instanceof DatabaseError) || error.severity === 'FATAL') throw error
-  }
 }

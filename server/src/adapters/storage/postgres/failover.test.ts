@@ -9,6 +9,7 @@ import {
   spoil,
   type MeddlingProxy,
 } from '../../../../test/kit/postgres/meddling-proxy.ts'
+import { poolingProxy } from '../../../../test/kit/postgres/pooling-proxy.ts'
 import { startReplicatedCluster } from '../../../../test/kit/postgres/standby.ts'
 import { atTheEnd, query } from '../../../../test/kit/postgres/test-database.ts'
 import {
@@ -131,7 +132,7 @@ describe('PostgresStore whose server turns into a standby', () => {
     const refused = spoil(proxy, /INSERT INTO tokens/, { code: '25006' })
     await assert.rejects(store.commit(TENANT, [insert(token(42))]), /Cannot tell/)
     assert.equal(refused.met, 1)
-    const made = spoil(proxy, /^SET enable_seqscan/, 'pass', 99)
+    const made = spoil(proxy, /set_config\(name, value/, 'pass', 99)
     await succeed(store, TENANT, [insert(token(43))])
     assert.equal(made.met, 1)
   })
@@ -145,10 +146,11 @@ test('PostgresStore replaces its connections at their maximum age', async (t) =>
     return real(work, ms)
   })
   const { proxy, store } = await proxied(t)
-  const made = spoil(proxy, /^SET enable_seqscan/, 'pass', Infinity)
+  const made = spoil(proxy, /set_config\(name, value/, 'pass', Infinity)
   let id = 60
-  for (const connections of [2, 2, 4]) {
-    if (connections === 4) for (const it of ends) it()
+  // The start has made one for reads and one for writes.
+  for (const connections of [0, 0, 2]) {
+    if (connections === 2) for (const it of ends) it()
     await succeed(store, TENANT, [insert(token((id += 1)))])
     await idsFound(store, TENANT, [60])
     assert.equal(made.met, connections)
@@ -257,6 +259,13 @@ describe('PostgresStore behind an address that leads to a standby', () => {
     await assert.rejects(PostgresStore.open({ url: standby.url }), standbyRefused)
     const asked = atLeisure(connectionSettings(standby.url), ({ ask }) => ask('SELECT 1'))
     await assert.rejects(asked, standbyRefused)
+  })
+
+  test('is refused behind a pooler that repeats the report of an earlier server', async (t) => {
+    const proxy = await poolingProxy(standby.url)
+    t.after(() => proxy.close())
+    const started = PostgresStore.open({ url: proxy.url })
+    await assert.rejects(started, ({ cause }: Error) => /standby/.test((cause as Error).message))
   })
 
   // Last, since the servers part for good.

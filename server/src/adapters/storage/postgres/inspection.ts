@@ -6,7 +6,10 @@ import { bounded, connectedTo } from './connection.ts'
 import { CONNECTIONS_MAX } from './database.ts'
 import { jobReader } from './job-reader.ts'
 import { migrations, migrationText } from './migrate.ts'
-import { Session, type AskPostgres } from './session.ts'
+import type { PostgresRow } from './rows.ts'
+import { requiredSettings } from './session-settings.ts'
+import { settingsUnheld } from './requirements.ts'
+import { queryOf, type AskPostgres } from './session.ts'
 import { tenantReader } from './tenant-reader.ts'
 
 /** The properties of a database that decide whether it can be served from. */
@@ -19,7 +22,7 @@ export interface PostgresFacts {
   readonly database: string
   /** The schema that the tables are in; null if none of the search path exists. */
   readonly schema: string | null
-  /** Settings by name, with the values that apply to this user; without settings that the database does not know. */
+  /** Settings that the service does not set, by name, with the values that apply to this user; without settings that the database does not know. */
   readonly settings: Readonly<Record<string, string>>
   readonly mayCreate: boolean
   /** Tables of the program that exist and that the user may not read and write. */
@@ -36,6 +39,12 @@ export interface PostgresFacts {
   /** Whether the database is on another machine, and whether the connection to it is encrypted. */
   readonly remote: boolean
   readonly encrypted: boolean
+  /** Whether the database keeps the session for the connection; a pooler that drops startup parameters may not. */
+  readonly ownSession: boolean
+  /** Settings that do not hold although they were set, with their values. */
+  readonly settingsUnheld: readonly string[]
+  /** The isolation level of a transaction that began as the service's do. */
+  readonly isolation: string
   /** Whether a move of a vault into the database is unfinished; false if the user may not read that. */
   readonly unfinishedMove: boolean
 }
@@ -53,21 +62,16 @@ export interface PostgresInspection {
 /** Opens the database at `url` in a read-only transaction. Rejects with a message for the operator. */
 export async function openPostgresInspection(url: string): Promise<PostgresInspection> {
   const settings = connectionSettings(url)
-  const client = await connectedTo({
-    ...bounded(settings),
-    // The checks between two queries may take longer than this timeout of the service.
-    idle_in_transaction_session_timeout: 0,
-  })
-  let reading = false
+  const bounds = bounded(settings)
+  // The checks between two queries may take longer than this timeout of the service.
+  const timeouts = { ...bounds.timeouts, idleInTransaction: 0 }
+  const client = await connectedTo({ ...bounds, timeouts })
   const begin = async (): Promise<void> => {
-    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
-    // The readers expect this value. Set only now, since the facts hold the value that the service would get.
-    if (reading) await client.query('SET LOCAL bytea_output = hex')
+    await client.query(client.beginning('REPEATABLE READ READ ONLY'))
   }
-  const session = new Session(client)
-  const ask: AskPostgres = async (text, values) => {
+  const ask: AskPostgres = async (text, values = []) => {
     try {
-      return await session.ask(text, values)
+      return (await client.query<PostgresRow>(queryOf(text, values))).rows
     } catch (error) {
       // Otherwise one failed query would fail every later one.
       await client.query('ROLLBACK').then(begin, () => {})
@@ -75,12 +79,19 @@ export async function openPostgresInspection(url: string): Promise<PostgresInspe
     }
   }
   try {
+    const alone: AskPostgres = async (text, values = []) =>
+      (await client.runAlone(queryOf(text, values), 'READ COMMITTED READ ONLY')).rows
+    const unheld = await settingsUnheld(alone, requiredSettings(timeouts))
+    const isolation = await client.runWithin(ISOLATION, 'READ COMMITTED READ WRITE')
     await begin()
     const { host, ssl } = client.server
-    const facts = await factsOf(ask, { remote: !isHere(host), encrypted: ssl !== false })
-    await client.query('COMMIT')
-    reading = true
-    await begin()
+    const facts = await factsOf(ask, {
+      remote: !isHere(host),
+      encrypted: ssl !== false,
+      ownSession: client.ownSession,
+      isolation: String(isolation.rows[0]!.transaction_isolation),
+      settingsUnheld: unheld,
+    })
     return {
       facts,
       version: await versionOf(ask),
@@ -101,7 +112,10 @@ export async function openPostgresInspection(url: string): Promise<PostgresInspe
 
 async function factsOf(
   ask: AskPostgres,
-  connection: Pick<PostgresFacts, 'remote' | 'encrypted'>,
+  connection: Pick<
+    PostgresFacts,
+    'remote' | 'encrypted' | 'ownSession' | 'isolation' | 'settingsUnheld'
+  >,
 ): Promise<PostgresFacts> {
   const [it] = await ask(FACTS)
   const [tables] = await ask(FORBIDDEN_TABLES, [ownTables()])
@@ -125,6 +139,8 @@ async function factsOf(
   }
 }
 
+const ISOLATION = { text: 'SHOW transaction_isolation' }
+
 /** The time is the database's, not the transaction's. `reserved_connections` is a setting since PostgreSQL 16. */
 const FACTS = `SELECT current_setting('server_version') AS version,
     current_setting('server_version_num') AS version_number,
@@ -132,9 +148,7 @@ const FACTS = `SELECT current_setting('server_version') AS version,
     coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AS may_create,
     floor(extract(epoch FROM clock_timestamp()) * 1000) AS time_ms,
     (SELECT json_object_agg(name, current_setting(name, true))::text FROM unnest(ARRAY[
-      'synchronous_commit', 'fsync', 'full_page_writes', 'server_encoding', 'bytea_output', 'autovacuum',
-      'default_transaction_isolation', 'default_transaction_read_only', 'statement_timeout',
-      'idle_in_transaction_session_timeout']) AS it (name) WHERE current_setting(name, true) IS NOT NULL) AS settings,
+      'synchronous_commit', 'fsync', 'full_page_writes', 'server_encoding', 'autovacuum']) AS it (name) WHERE current_setting(name, true) IS NOT NULL) AS settings,
     current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
       - coalesce(current_setting('reserved_connections', true)::int, 0) AS connections_max,
     (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,

@@ -15,7 +15,6 @@ import {
 import { connectionSettings } from './connection-settings.ts'
 import { atLeisure } from './connection.ts'
 import { migrate, schemaOf } from './migrate.ts'
-import { openPostgresAuditLog } from './audit-log-snapshot.ts'
 import { PostgresStore } from './store.ts'
 
 test('schema.sql says what the migrations make', async () => {
@@ -69,15 +68,6 @@ test('open() refuses a database that acknowledges before it is durable', async (
   }
   await query(url, `ALTER DATABASE ${rows[0].name} SET synchronous_commit = on`)
   await (await PostgresStore.open({ url })).close()
-})
-
-test('open() refuses a database that shows bytes in another form, and so does who reads the audit log', async () => {
-  const url = await freshDatabase()
-  await (await PostgresStore.open({ url })).close()
-  const { rows } = await query(url, 'SELECT current_database() AS name')
-  await query(url, `ALTER DATABASE ${rows[0].name} SET bytea_output = escape`)
-  await assert.rejects(PostgresStore.open({ url }), /bytea_output is escape, so what is sealed/)
-  await assert.rejects(openPostgresAuditLog(url), /bytea_output is escape/)
 })
 
 test('open() refuses a database that has no place for every text', async (t) => {

@@ -1,6 +1,17 @@
-import pg from 'pg'
+import pg, { type QueryConfig, type QueryResult } from 'pg'
+import { allOf } from './all-of.ts'
 import type { ConnectionSettings } from './connection-settings.ts'
+import { passwordFor } from './password-file.ts'
+import type { PostgresRow } from './rows.ts'
 import type { DatabaseServer, ServerList } from './server-list.ts'
+import {
+  localSettings,
+  NO_TIMEOUTS,
+  sessionSettings,
+  SETTLE,
+  type SessionSettings,
+  type TransactionMode,
+} from './session-settings.ts'
 
 /** The server answers as a standby: what it returns may be older than what was acknowledged. */
 export class StandbyError extends Error {
@@ -20,32 +31,83 @@ export class ConnectError extends Error {
   }
 }
 
+/** The startup parameter, in milliseconds: bounds what is sent before the session has its settings. */
+const FIRST_STATEMENT_MS_MAX = 20_000
+
 /**
  * A connection to a primary, attempted at the preferred server. Connecting rejects, before any other statement is sent, when
  * the server is a standby; then, as after any failed attempt, another server is preferred.
  *
- * PostgreSQL reports `in_hot_standby` when a session starts and whenever it changes; a server older than version 14, or
- * behind most poolers, reports nothing and is asked once. When the report turns on later, statements in flight reject,
- * whatever has arrived of their results, and the connection is closed.
+ * PostgreSQL reports `in_hot_standby` when a session starts and whenever it changes. A pooler reports what another session
+ * did, and an old server nothing, so each is asked as well, once. When the report turns on later, statements in flight
+ * reject, whatever has arrived of their results, and the connection is closed.
+ *
+ * Every statement runs with our settings (session-settings.ts). A session of our own has them; in any other, each transaction
+ * begins with them. Statements are pipelined: sent without waiting for earlier answers.
  *
  * Rejects with a ConnectError. Its loss is noticed only when it is used.
  */
 export class PrimaryClient extends pg.Client {
   readonly server: DatabaseServer
   readonly #servers: ServerList
-  /** As last reported or asked; null until then. */
-  #standby: boolean | null = null
+  #settings: SessionSettings
+  #ownSession = false
 
   /** The timeout for a new connection is shared by attempts at all servers. */
-  constructor({ servers, connectionTimeoutMillis, ...settings }: ConnectionSettings) {
+  constructor({
+    servers,
+    connectionTimeoutMillis,
+    timeouts = NO_TIMEOUTS,
+    passwordFile,
+    ...settings
+  }: ConnectionSettings) {
     const { preferred, all } = servers
     const connectionTimeout = (connectionTimeoutMillis ?? 0) / all.length
-    super({ ...settings, ...preferred, connectionTimeoutMillis: connectionTimeout })
+    super({
+      ...settings,
+      ...preferred,
+      connectionTimeoutMillis: connectionTimeout,
+      pipeline: true,
+      statement_timeout: FIRST_STATEMENT_MS_MAX,
+    })
     this.server = preferred
     this.#servers = servers
+    this.#settings = sessionSettings(timeouts)
+    // Neither the address nor PGPASSWORD has one. Read only if the server asks, and by every connection: it may change.
+    if ((this.password ?? null) === null) {
+      Object.assign(this, { password: () => this.#passwordFrom(passwordFile) })
+    }
     // Statements report a lost connection; without a listener the error would end the process.
     this.on('error', () => {})
     this.connection.on('parameterStatus', (it: ParameterStatus) => this.#heed(it))
+  }
+
+  /** Whether the session is ours for as long as the connection lasts, and has our settings. */
+  get ownSession(): boolean {
+    return this.#ownSession
+  }
+
+  /** Returns the SQL that begins a transaction, sets what `settings` says for it, and applies our settings to it. */
+  beginning(mode: TransactionMode, settings: readonly string[] = []): string {
+    const local = this.#ownSession ? settings : [...settings, ...localSettings(this.#settings)]
+    const begin = `BEGIN ISOLATION LEVEL ${mode}`
+    return local.length === 0 ? begin : `${begin}; SELECT ${local.join(', ')}`
+  }
+
+  /** Runs one statement outside any transaction: in one of its own only if the session is not ours. */
+  async runAlone(query: QueryConfig, mode: TransactionMode): Promise<QueryResult<PostgresRow>> {
+    if (this.#ownSession) return await this.query<PostgresRow>(query)
+    return await this.runWithin(query, mode)
+  }
+
+  /** Runs one statement in a transaction of its own, in one round trip. */
+  async runWithin(query: QueryConfig, mode: TransactionMode): Promise<QueryResult<PostgresRow>> {
+    const [, result] = await allOf([
+      this.query(this.beginning(mode)),
+      this.query<PostgresRow>(query),
+      this.query('COMMIT'),
+    ])
+    return result
   }
 
   override connect(): Promise<pg.Client>
@@ -65,7 +127,7 @@ export class PrimaryClient extends pg.Client {
     try {
       // The promise settles once, although pg would go on after a refused report.
       await super.connect()
-      if (this.#standby === null) await this.#ask()
+      await this.#settle()
       return this
     } catch (error) {
       this.connection.stream.destroy()
@@ -74,16 +136,22 @@ export class PrimaryClient extends pg.Client {
     }
   }
 
-  async #ask(): Promise<void> {
-    const { rows } = await this.query<{ standby: boolean }>('SELECT pg_is_in_recovery() AS standby')
-    this.#standby = rows[0]!.standby
-    if (this.#standby) throw new StandbyError()
+  async #passwordFrom(file: string | undefined): Promise<string> {
+    const { host, port, database = '', user = '' } = this
+    return await passwordFor({ host, port, database, user }, file)
+  }
+
+  async #settle(): Promise<void> {
+    const [names, values] = [Object.keys(this.#settings), Object.values(this.#settings)]
+    const { rows } = await this.query<Settled>(SETTLE, [names, values])
+    if (rows.some((it) => it.standby)) throw new StandbyError()
+    this.#settings = Object.fromEntries(rows.map(({ name }) => [name, this.#settings[name]!]))
+    this.#ownSession = rows.length > 0 && rows.every((it) => it.applied)
   }
 
   #heed({ parameterName, parameterValue }: ParameterStatus): void {
     if (parameterName !== 'in_hot_standby') return
-    this.#standby = parameterValue === 'on'
-    if (!this.#standby) return
+    if (parameterValue !== 'on') return
     // As if the socket had failed: rejects every statement that was sent or is queued.
     this.connection.emit('error', new StandbyError())
     this.connection.stream.destroy()
@@ -92,6 +160,14 @@ export class PrimaryClient extends pg.Client {
 
 /** As pg declares it. */
 type Connected = ((error: Error) => void) | ((error: null, it: pg.Client) => void)
+
+/** A setting that the database knows. */
+interface Settled {
+  readonly name: string
+  readonly applied: boolean
+  /** Of the server. */
+  readonly standby: boolean
+}
 
 /** A message of the protocol, which pg passes on and does not declare. */
 interface ParameterStatus {

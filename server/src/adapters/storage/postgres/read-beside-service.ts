@@ -3,7 +3,7 @@ import { connectionSettings } from './connection-settings.ts'
 import { bounded, connectedTo } from './connection.ts'
 import { requireCurrentSchema } from './migrate.ts'
 import { refuseUnfinishedMove, requireFidelity } from './requirements.ts'
-import { Session } from './session.ts'
+import { queryOf, type AskPostgres } from './session.ts'
 import { tenantReader } from './tenant-reader.ts'
 
 /**
@@ -16,9 +16,9 @@ export async function readBesidePostgresServers(
   url: string,
 ): Promise<{ readonly tenants: TenantReader; readonly close: () => Promise<void> }> {
   const client = await connectedTo(bounded(connectionSettings(url)))
-  const { ask } = new Session(client)
+  const ask: AskPostgres = async (sql, values = []) =>
+    (await client.runWithin(queryOf(sql, values), 'READ COMMITTED READ ONLY')).rows
   try {
-    await ask('SET default_transaction_read_only = on')
     await requireCurrentSchema(ask)
     await requireFidelity(ask)
     await refuseUnfinishedMove(ask)

@@ -1,6 +1,7 @@
 /** Checks that a database is fit to serve from. */
 import { NoVault } from '../../../ports/no-vault.ts'
 import type { AskPostgres, CommitLevel, Session } from './session.ts'
+import type { SessionSettings } from './session-settings.ts'
 
 /** What a commit survives by the settings of the database. */
 export interface PostgresDurability {
@@ -41,26 +42,38 @@ export async function requireReadable(
 }
 
 /** Text must be read back as it was written. SQL_ASCII stores text as plain bytes. */
-const FAITHFUL = [
-  {
-    setting: 'server_encoding',
-    allowed: ['UTF8', 'SQL_ASCII'],
-    otherwise: 'so it has no place for every text; make it anew with UTF8',
-  },
-  {
-    setting: 'bytea_output',
-    allowed: ['hex'],
-    otherwise: 'so what is sealed would be read as something else; set it to hex',
-  },
-]
-
 export async function requireFidelity(ask: AskPostgres): Promise<void> {
-  for (const { setting, allowed, otherwise } of FAITHFUL) {
-    const [row] = await ask(`SHOW ${setting}`)
-    const value = String(row![setting])
-    if (allowed.includes(value)) continue
-    throw new Error(`Cannot use the database: its ${setting} is ${value}, ${otherwise}`)
-  }
+  const [row] = await ask('SHOW server_encoding')
+  const value = String(row!.server_encoding)
+  if (value === 'UTF8' || value === 'SQL_ASCII') return
+  throw new Error(
+    `Cannot use the database: its server_encoding is ${value}, so it has no place for every text; make it anew with UTF8`,
+  )
+}
+
+/** Returns the settings that do not hold for a statement of `ask`, each with the value that does. */
+export async function settingsUnheld(
+  ask: AskPostgres,
+  settings: SessionSettings,
+): Promise<string[]> {
+  const rows = await ask(
+    'SELECT name, setting FROM pg_settings WHERE name = ANY($1::text[]) ORDER BY name',
+    [Object.keys(settings)],
+  )
+  const unheld = rows.filter(
+    ({ name, setting }) => settings[String(name)]!.toLowerCase() !== String(setting).toLowerCase(),
+  )
+  return unheld.map(({ name, setting }) => `${String(name)} is ${String(setting)}`)
+}
+
+/** Without the timeouts, a statement could wait forever; without the others, values could change their meaning. */
+export async function requireSettings(ask: AskPostgres, settings: SessionSettings): Promise<void> {
+  const unheld = await settingsUnheld(ask, settings)
+  if (unheld.length === 0) return
+  throw new Error(
+    `Cannot use the database: ${unheld.join(', ')}, although the service sets that: a pooler gives its statements other ` +
+      'sessions; connect without it, have it drop the startup parameter statement_timeout, or set these for the user (ALTER ROLE)',
+  )
 }
 
 /** Throws NoVault unless a vault was set up in the database. Must run before the first migration, which creates tables. */

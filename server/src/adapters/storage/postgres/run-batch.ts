@@ -60,7 +60,7 @@ export async function runBatch(
   const together = commits.filter((it) => isPlain(it.changes))
   let made = await attempt(session, commits, tips, new Set(together))
   if (made === null) {
-    await session.run('ROLLBACK')
+    await session.rollback()
     made = await attempt(session, commits, tips, new Set())
   }
   if (made === null) throw new Error('A commit with a savepoint can be gone back on')

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
-import { DatabaseError, type ClientBase, type QueryConfig } from 'pg'
+import { DatabaseError, type QueryConfig, type QueryResult } from 'pg'
+import type { PrimaryClient } from './primary-client.ts'
 import type { PostgresRow } from './rows.ts'
 
 export type PostgresValue =
@@ -40,42 +41,49 @@ export type AskPostgres = (
 export type CommitLevel = 'on' | 'remote_apply'
 
 /**
- * Begins a writing transaction at no lower level than given, with one request: a setting that is lowered with a reload
- * would otherwise apply to the next commit. A level that was raised stays.
+ * Raises the level of a transaction to the one given: a setting that is lowered with a reload would otherwise apply to the next
+ * commit. A level that was raised stays.
  */
-const BEGIN: Readonly<Record<CommitLevel, string>> = {
-  on: `BEGIN; SELECT set_config('synchronous_commit',
+const AT_LEVEL: Readonly<Record<CommitLevel, string>> = {
+  on: `set_config('synchronous_commit',
     CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)`,
-  remote_apply: 'BEGIN; SET LOCAL synchronous_commit = remote_apply',
+  remote_apply: "set_config('synchronous_commit', 'remote_apply', true)",
 }
 
-/** One connection, for the duration of a transaction. */
+/** One connection, for the duration of a transaction, or of a command. */
 export class Session {
-  readonly #client: ClientBase
+  readonly #client: PrimaryClient
+  #inTransaction = false
   readonly #commitLevel: CommitLevel
   /** Number of statements sent, for tests that count the cost of an operation. */
   sent = 0
 
   /** Writing transactions commit at `commitLevel` or higher, whatever the database is set to meanwhile. */
-  constructor(client: ClientBase, commitLevel: CommitLevel = 'on') {
+  constructor(client: PrimaryClient, commitLevel: CommitLevel = 'on') {
     this.#client = client
     this.#commitLevel = commitLevel
   }
 
   readonly ask: AskPostgres = async (sql, values = []) => {
-    this.sent++
-    return (await this.#client.query<PostgresRow>(queryOf(sql, values))).rows
+    return (await this.#send(queryOf(sql, values))).rows
   }
 
   /** Runs one statement and returns the number of rows affected. */
   async run(sql: PostgresStatement, values: readonly PostgresValue[] = []): Promise<number> {
-    this.sent++
-    return (await this.#client.query(queryOf(sql, values))).rowCount ?? 0
+    return (await this.#send(queryOf(sql, values))).rowCount ?? 0
   }
 
-  /** Begins a writing transaction. */
+  /** Begins a writing transaction, with one request. */
   async begin(): Promise<void> {
-    await this.run(BEGIN[this.#commitLevel])
+    this.#inTransaction = true
+    const level = AT_LEVEL[this.#commitLevel]
+    await this.run(this.#client.beginning('READ COMMITTED READ WRITE', [level]))
+  }
+
+  async rollback(): Promise<void> {
+    const done = this.run('ROLLBACK')
+    this.#inTransaction = false
+    await done
   }
 
   /**
@@ -84,6 +92,7 @@ export class Session {
    */
   async commit(): Promise<void> {
     this.sent++
+    this.#inTransaction = false
     const warnings: string[] = []
     // A warning about an earlier statement still in flight counts, too: our own cause none.
     const heed = ({ code, message }: CommitNotice): void => {
@@ -99,6 +108,12 @@ export class Session {
     if (warnings.length > 0) {
       throw new Error(`The database warned when it was asked to commit: ${warnings.join('; ')}`)
     }
+  }
+
+  async #send(query: QueryConfig): Promise<QueryResult<PostgresRow>> {
+    this.sent++
+    if (this.#inTransaction) return await this.#client.query<PostgresRow>(query)
+    return await this.#client.runAlone(query, 'READ COMMITTED READ WRITE')
   }
 }
 

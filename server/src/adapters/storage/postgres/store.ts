@@ -119,7 +119,7 @@ export class PostgresStore implements Store {
    * Opens the store and migrates it.
    *
    * Rejects when the database cannot be reached, is newer than the program, is not durable, does not return data as it
-   * was written, or holds an unfinished move.
+   * was written, does not keep the settings of the service, or holds an unfinished move.
    */
   static async open({
     url,
@@ -138,6 +138,12 @@ export class PostgresStore implements Store {
       return found
     })
     const database = new Database(settings, durability.commitLevel, deadlineFactor)
+    try {
+      await database.requireSettings()
+    } catch (error) {
+      await database.close()
+      throw error
+    }
     return new PostgresStore(database, durability, commitWaitMs)
   }
 

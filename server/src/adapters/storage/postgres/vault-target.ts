@@ -149,7 +149,7 @@ export class PostgresVaultTarget implements VaultReader {
         await this.#session.commit()
       } catch (error) {
         // A lost connection needs no rollback.
-        await this.#session.run('ROLLBACK').catch(() => {})
+        await this.#session.rollback().catch(() => {})
         throw error
       }
     })
