@@ -1,7 +1,6 @@
 /** A database that was put back under a running store, and everything that only looks like it. */
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
-import pg from 'pg'
 import * as fc from '../../../../test/kit/fast-check.ts'
 import { meddlingProxy, spoil } from '../../../../test/kit/postgres/meddling-proxy.ts'
 import { openPatiently } from '../../../../test/kit/postgres/patient-store.ts'
@@ -19,6 +18,8 @@ import {
 import type { Change } from '../../../ports/change.ts'
 import { rememberedTip, type RememberedTip } from '../../../ports/remembered-tip.ts'
 import type { Store } from '../../../ports/store.ts'
+import { connectionSettings } from './connection-settings.ts'
+import { PrimaryClient } from './primary-client.ts'
 import { Session } from './session.ts'
 import { compareTips } from './tip-comparison.ts'
 
@@ -227,13 +228,11 @@ test('a store compares nothing while no other server writes, and in one statemen
 
 test('compareTips() uses keys, however many events and tenants there are', async (t) => {
   const { url } = await stage(t, 1)
-  const client = new pg.Client({ connectionString: url })
+  const client = new PrimaryClient(connectionSettings(url))
   await client.connect()
   t.after(() => client.end())
   const session = new Session(client)
-  await session.run(
-    "SET enable_seqscan = off; LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0",
-  )
+  await session.run("LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0")
   const plans: string[] = []
   client.on('notice', ({ message }) => plans.push(message ?? ''))
   await session.run('SET client_min_messages = log')
