@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { cpSync } from 'node:fs'
 import { after, before, test, type TestContext } from 'node:test'
 import { downgrade, edit, keepFirstEvent, resetSchemaVersion } from '../kit/audit-attack.ts'
-import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
+import { startHostedVault } from '../kit/hosted-vault.ts'
+import { runSymbolon, temporaryFolder } from '../kit/running-vault.ts'
 
 const verify = (folder: string) => runSymbolon(['audit', 'verify', '--data-dir', folder])
 
@@ -12,7 +13,7 @@ const cleanUps: (() => void)[] = []
 
 before(async () => {
   original = temporaryFolder({ after: (fn) => cleanUps.push(fn) })
-  const vault = await startVault(original)
+  const vault = await startHostedVault(original)
   try {
     const key = /api_key\s+(\S+)/.exec(vault.greeting)![1]!
     for (let n = 0; n < 5; n++) {
@@ -36,7 +37,7 @@ function makeVault(t: TestContext): string {
 
 /** Returns what the service logged. */
 async function restart(folder: string): Promise<string> {
-  const vault = await startVault(folder)
+  const vault = await startHostedVault(folder)
   await vault.stop()
   return vault.printed()
 }

@@ -11,7 +11,8 @@ import { parseCheckpointLine, type CheckpointLine } from '../../src/audit/checkp
 import { keepEvents, keepFirstEvent } from '../kit/audit-attack.ts'
 import { CHAIN_START } from '../../src/ports/audit-log.ts'
 import { freshDatabase } from '../kit/postgres/test-database.ts'
-import { runSymbolon, startVault, temporaryFolder, type Finished } from '../kit/running-vault.ts'
+import { startHostedVault } from '../kit/hosted-vault.ts'
+import { runSymbolon, temporaryFolder, type Finished } from '../kit/running-vault.ts'
 import { readDocument } from '../tidy/docs.ts'
 
 /** A vault of which copies can be made and put back. */
@@ -159,7 +160,7 @@ test('a tenant that is not in the database any more is named, and one that was d
     assert.deepEqual([json.intact, json.against.checkpoints], [false, 1])
   }
   await whole()
-  const vault = await startVault(variables()['SYMBOLON_DATA_DIR']!, variables())
+  const vault = await startHostedVault(variables()['SYMBOLON_DATA_DIR']!, variables())
   const headers = { 'bt-api-key': key }
   const deleted = await fetch(`${vault.url}/tenants/self`, { method: 'DELETE', headers })
   assert.equal(deleted.status, 204)
@@ -267,7 +268,7 @@ async function rollback(t: TestContext, store: 'sqlite' | 'postgres'): Promise<R
     file,
     variables,
     serve: async (requests) => {
-      const vault = await startVault(folder, variables())
+      const vault = await startHostedVault(folder, variables())
       key = /api_key\s+(\S+)/.exec(vault.greeting)?.[1] ?? key
       for (let n = 0; n < requests; n++) {
         await fetch(`${vault.url}/applications`, { headers: { 'bt-api-key': key } })

@@ -18,7 +18,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, describe, test, type TestContext } from 'node:test'
 import { writeMoveMark } from '../../src/adapters/storage/sqlite/move-mark.ts'
-import { runSymbolon, startVault } from '../kit/running-vault.ts'
+import { startHostedVault } from '../kit/hosted-vault.ts'
+import { runSymbolon } from '../kit/running-vault.ts'
 import {
   assertAlone,
   assertFound,
@@ -105,7 +106,7 @@ describe('symbolon doctor on a data folder', () => {
 
   test('leftovers: finds the socket of a service that was killed', async (t) => {
     const { folder, variables } = freshCopy(t)
-    const service = await startVault(folder, variables)
+    const service = await startHostedVault(folder, variables)
     await service.stop('SIGKILL')
     const remedy = assertFound(await examine({ variables }), 'leftovers', 'warning', /rm -r/)
     assert.match(remedy, /symbolon\.sock'\.$/)
@@ -288,7 +289,7 @@ describe('symbolon doctor on keys', () => {
     const found = await examine({ variables })
     assertFound(found, 'root-key', 'warning', /Start the service again/)
     assertOk(found, 'tenant-keys')
-    await (await startVault(folder, variables)).stop()
+    await (await startHostedVault(folder, variables)).stop()
     assertOk(await examine({ variables }), 'root-key', 'tenant-keys')
   })
 
@@ -324,7 +325,7 @@ describe('symbolon doctor on keys', () => {
 
   test('tenant-keys: finds that no tenant is left, until one is created', async (t) => {
     const { folder, apiKey, variables } = freshCopy(t)
-    const service = await startVault(folder, variables)
+    const service = await startHostedVault(folder, variables)
     const deleted = await fetch(`${service.url}/tenants/self`, {
       method: 'DELETE',
       headers: { 'BT-API-KEY': apiKey },

@@ -14,7 +14,8 @@ import {
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, describe, test, type TestContext } from 'node:test'
-import { runSymbolon, startVault } from '../kit/running-vault.ts'
+import { startHostedVault } from '../kit/hosted-vault.ts'
+import { runSymbolon } from '../kit/running-vault.ts'
 import {
   assertFound,
   assertOk,
@@ -90,7 +91,7 @@ describe('symbolon doctor on a database', () => {
     const found = await examine({ integrity: true, variables })
     assertFound(found, 'schema-version', 'warning', /start the service \(symbolon serve\)/)
     assert.equal(found.get('tenant-keys')?.status, 'skipped')
-    const service = await startVault(folder, variables)
+    const service = await startHostedVault(folder, variables)
     await service.stop()
     assertOk(await examine({ integrity: true, variables }), 'schema-version', 'tenant-keys')
   })
@@ -121,7 +122,7 @@ describe('symbolon doctor on a database', () => {
     const found = await examine({ integrity: true, variables })
     assertFound(found, 'database', 'failed', /Start the service once/)
     assert.ok(!existsSync(join(folder, 'symbolon.db-shm')))
-    await (await startVault(folder, variables)).stop()
+    await (await startHostedVault(folder, variables)).stop()
     assertOk(await examine({ integrity: true, variables }), 'database', 'integrity', 'tenant-keys')
   })
 
@@ -134,7 +135,7 @@ describe('symbolon doctor on a database', () => {
       'warning',
       /symbolon serve/,
     )
-    await (await startVault(folder, variables)).stop()
+    await (await startHostedVault(folder, variables)).stop()
     assertOk(await examine({ integrity: true, variables }), 'write-ahead-log', 'integrity')
   })
 

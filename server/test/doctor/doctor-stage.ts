@@ -9,7 +9,8 @@ import { CHECKS } from '../../src/cli/doctor/checks.ts'
 import { diagnose } from '../../src/cli/doctor/doctor.ts'
 import type { CheckResult } from '../../src/cli/doctor/run-checks.ts'
 import { ignoredVariables, readConfig, unknownVariables } from '../../src/config.ts'
-import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
+import { startHostedVault } from '../kit/hosted-vault.ts'
+import { runSymbolon, temporaryFolder } from '../kit/running-vault.ts'
 
 export type SettingVariables = Readonly<Record<string, string>>
 
@@ -39,7 +40,7 @@ export async function stoppedVault(t: TestScope): Promise<StoppedVault> {
 export async function killedVault(t: TestScope): Promise<StoppedVault> {
   const home = temporaryFolder(t)
   const [folder, variables] = [join(home, 'data'), variablesOf(home)]
-  const service = await startVault(folder, variables)
+  const service = await startHostedVault(folder, variables)
   await service.stop('SIGKILL')
   const shown = (name: string): string =>
     new RegExp(`${name}\\s+(\\S+)`).exec(service.greeting)![1]!

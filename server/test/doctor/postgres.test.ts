@@ -7,7 +7,8 @@ import { after, describe, test } from 'node:test'
 import pg from 'pg'
 import { startCluster } from '../kit/postgres/cluster.ts'
 import { query } from '../kit/postgres/test-database.ts'
-import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
+import { startHostedVault } from '../kit/hosted-vault.ts'
+import { runSymbolon, temporaryFolder } from '../kit/running-vault.ts'
 import {
   assertAlone,
   assertFound,
@@ -106,7 +107,7 @@ function breaks(
 describe('symbolon doctor on PostgreSQL', () => {
   test('finds nothing wrong with a healthy vault, while it serves and after', async (t) => {
     const { folder, variables } = vault
-    const service = await startVault(folder, { ...variables, SYMBOLON_DATA_DIR: folder })
+    const service = await startHostedVault(folder, { ...variables, SYMBOLON_DATA_DIR: folder })
     t.after(() => service.stop())
     const port = new URL(service.url).port
     const live = await examine({ variables: { ...variables, SYMBOLON_PORT: port }, sandbox: true })

@@ -10,7 +10,8 @@ import { NIL_ID } from '../../src/base/id.ts'
 import { readAuthorities } from '../../src/cli/read-authorities.ts'
 import { bareEnvironment } from '../kit/environment.ts'
 import { installModules } from '../kit/installed-modules.ts'
-import { startVault, temporaryFolder } from '../kit/running-vault.ts'
+import { startHostedVault } from '../kit/hosted-vault.ts'
+import { temporaryFolder } from '../kit/running-vault.ts'
 import { AUTHORITY_FILE, onRequest, testDestination } from '../kit/test-destination.ts'
 import {
   assertFound,
@@ -328,7 +329,7 @@ describe('symbolon doctor on the port', () => {
   test('service: finds that the settings name another port, and another vault', async (t) => {
     const home = temporaryFolder(t)
     const own = variablesOf(home)
-    const service = await startVault(join(home, 'data'), own)
+    const service = await startHostedVault(join(home, 'data'), own)
     t.after(() => service.stop())
     const { port } = new URL(service.url)
     const wrong = { ...own, SYMBOLON_HOST: '127.0.0.1', SYMBOLON_PORT: '1' }

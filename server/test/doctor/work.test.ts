@@ -8,7 +8,8 @@ import { sweepAuditLogs } from '../../src/audit/retention.ts'
 import { openWorld, type OpenWorld } from '../../src/cli/open-world.ts'
 import { Rotations } from '../../src/cli/rotations.ts'
 import { readConfig } from '../../src/config.ts'
-import { runSymbolon, startVault, type RunningVault } from '../kit/running-vault.ts'
+import { startHostedVault } from '../kit/hosted-vault.ts'
+import { runSymbolon, type RunningVault } from '../kit/running-vault.ts'
 import { onRequest, testDestination } from '../kit/test-destination.ts'
 import {
   assertFound,
@@ -104,7 +105,7 @@ describe('symbolon doctor on jobs', () => {
       SYMBOLON_EGRESS_ALLOW: `127.0.0.1:${receiver.port}`,
       SYMBOLON_CALLBACK_RETRY_BASE_MS: '1000',
     }
-    let service = await startVault(vault.folder, variables)
+    let service = await startHostedVault(vault.folder, variables)
     t.after(async () => {
       await service.stop()
       await receiver.close()
@@ -117,7 +118,7 @@ describe('symbolon doctor on jobs', () => {
       port: () => new URL(service.url).port,
       answers: (next: number): void => void (answer = next),
       stop: () => service.stop(),
-      start: async () => void (service = await startVault(vault.folder, variables)),
+      start: async () => void (service = await startHostedVault(vault.folder, variables)),
     }
   }
 
@@ -176,12 +177,12 @@ describe('symbolon doctor on audit logs', () => {
   test('audit-checkpoints: finds that a running service cannot make one, until a backup is restored', async (t) => {
     const vault = copyOf(t, original)
     // A start makes a checkpoint of the existing events.
-    await (await startVault(vault.folder, vault.variables)).stop()
+    await (await startHostedVault(vault.folder, vault.variables)).stop()
     const restore = await backedUp(vault)
     const db = new DatabaseSync(join(vault.folder, 'symbolon.db'))
     db.exec("UPDATE record_heads SET seal = replace(seal, '1', '2')")
     db.close()
-    const service = await startVault(vault.folder, vault.variables)
+    const service = await startHostedVault(vault.folder, vault.variables)
     t.after(() => service.stop())
     const reply = await fetch(`${service.url}/applications`, {
       headers: { 'BT-API-KEY': vault.apiKey },
@@ -195,7 +196,7 @@ describe('symbolon doctor on audit logs', () => {
     assert.equal((await runSymbolon(command!.split(' '), vault.variables)).status, 1)
     await service.stop()
     const variables = await restore(vault)
-    const restored = await startVault(variables['SYMBOLON_DATA_DIR']!, variables)
+    const restored = await startHostedVault(variables['SYMBOLON_DATA_DIR']!, variables)
     t.after(() => restored.stop())
     await until(
       async () => (await examine({ variables, machine })).get('audit-checkpoints')?.status === 'ok',
@@ -205,7 +206,7 @@ describe('symbolon doctor on audit logs', () => {
 
   test('audit-retention: finds events older than the retention period, until a sweep', async (t) => {
     const { variables, folder } = copyOf(t, original)
-    await (await startVault(folder, variables)).stop()
+    await (await startHostedVault(folder, variables)).stop()
     const ahead = 500 * DAY_MS
     const found = await examine({ variables, machine: later(ahead) })
     assertFound(found, 'audit-retention', 'warning', /Start the service/)

@@ -5,11 +5,12 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { FileKeyProvider } from '../../src/adapters/local-keyring/file-key-provider.ts'
 import { STATED } from '../kit/audit-attack.ts'
-import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
+import { startHostedVault } from '../kit/hosted-vault.ts'
+import { runSymbolon, temporaryFolder } from '../kit/running-vault.ts'
 
 test('symbolon audit verify says what is intact and what is not, beside a running service', async (t) => {
   const folder = temporaryFolder(t)
-  const vault = await startVault(folder)
+  const vault = await startHostedVault(folder)
   const key = /api_key\s+(\S+)/.exec(vault.greeting)![1]!
   const verify = (...flags: string[]) =>
     runSymbolon(['audit', 'verify', '--data-dir', folder, ...flags])
@@ -104,7 +105,7 @@ test('an application that was changed in the database is named by audit verify, 
   put.run(before)
   opened.close()
 
-  const vault = await startVault(folder)
+  const vault = await startHostedVault(folder)
   // The check begins with the service, and takes a moment.
   while (!vault.printed().includes('access_altered')) await fetch(`${vault.url}/health`)
   assert.equal((await vault.stop()).status, 0)
@@ -113,7 +114,7 @@ test('an application that was changed in the database is named by audit verify, 
 
 test('symbolon audit verify --resume continues where an earlier run stopped, and refuses any other file', async (t) => {
   const folder = temporaryFolder(t)
-  const vault = await startVault(folder)
+  const vault = await startHostedVault(folder)
   const key = /api_key\s+(\S+)/.exec(vault.greeting)![1]!
   const headers = { 'bt-api-key': key }
   for (let n = 0; n < 5; n++) await fetch(`${vault.url}/applications`, { headers })
@@ -150,12 +151,12 @@ test('symbolon audit verify --resume continues where an earlier run stopped, and
 
 test('symbolon audit verify goes on past a tenant that is deleted and not cleared yet', async (t) => {
   const folder = temporaryFolder(t)
-  const vault = await startVault(folder)
+  const vault = await startHostedVault(folder)
   const key = /api_key\s+(\S+)/.exec(vault.greeting)![1]!
   assert.equal((await vault.stop()).status, 0)
   const { out } = await runSymbolon(['init', '--json', '--data-dir', folder, '--name', 'other'])
   const other = (JSON.parse(out) as Record<string, unknown>)['tenant_id'] as string
-  const again = await startVault(folder)
+  const again = await startHostedVault(folder)
   const deleted = await fetch(`${again.url}/tenants/self`, {
     method: 'DELETE',
     headers: { 'bt-api-key': key },
@@ -180,7 +181,7 @@ test('symbolon audit verify says what to do where there is nothing to verify', a
 
 test('a service that is started on a rewritten audit log does not write a checkpoint of it', async (t) => {
   const folder = temporaryFolder(t)
-  const first = await startVault(folder)
+  const first = await startHostedVault(folder)
   const key = /api_key\s+(\S+)/.exec(first.greeting)![1]!
   const headers = { 'bt-api-key': key }
   await fetch(`${first.url}/applications`, { headers })
@@ -189,7 +190,7 @@ test('a service that is started on a rewritten audit log does not write a checkp
   db.exec(`DELETE FROM record WHERE number = 4; UPDATE record_heads
     SET (number, listed, hash) = (SELECT number, listed, hash FROM record WHERE number = 3)`)
   db.close()
-  const second = await startVault(folder)
+  const second = await startHostedVault(folder)
   for (let n = 0; n < 3; n++) await fetch(`${second.url}/applications`, { headers })
   await second.stop()
   assert.match(second.printed(), /"record_unsealed"/)

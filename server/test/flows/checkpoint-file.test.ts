@@ -16,17 +16,13 @@ import { describe, test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { parseCheckpointLine, type CheckpointLine } from '../../src/audit/checkpoint-line.ts'
-import {
-  runSymbolon,
-  startVault,
-  temporaryFolder,
-  type RunningVault,
-} from '../kit/running-vault.ts'
+import { startHostedVault } from '../kit/hosted-vault.ts'
+import { runSymbolon, temporaryFolder, type RunningVault } from '../kit/running-vault.ts'
 
 describe('SYMBOLON_AUDIT_CHECKPOINT_FILE', { concurrency: 2 }, () => {
   test('gets a line per checkpoint, as the log does, and is created anew when it was moved', async (t) => {
     const { folder, file, variables } = stage(t)
-    const vault = await startVault(folder, variables)
+    const vault = await startHostedVault(folder, variables)
     t.after(() => vault.stop('SIGKILL'))
     const read = reader(vault)
     const last = await numberIn(file, 3)
@@ -48,7 +44,7 @@ describe('SYMBOLON_AUDIT_CHECKPOINT_FILE', { concurrency: 2 }, () => {
 
   test('may fail while it serves: the log says so once, and the newest checkpoint is written later', async (t) => {
     const { folder, file, variables } = stage(t)
-    const vault = await startVault(folder, variables)
+    const vault = await startHostedVault(folder, variables)
     t.after(() => vault.stop('SIGKILL'))
     const read = reader(vault)
     const last = await numberIn(file, 3)
@@ -69,14 +65,14 @@ describe('SYMBOLON_AUDIT_CHECKPOINT_FILE', { concurrency: 2 }, () => {
 
   test('goes on after a kill, with the checkpoint that the killed service may have kept to itself', async (t) => {
     const { folder, file, variables } = stage(t)
-    const killed = await startVault(folder, variables)
+    const killed = await startHostedVault(folder, variables)
     await reader(killed)()
     await numberIn(file, 4)
     await killed.stop('SIGKILL')
     const whole = readFileSync(file, 'utf8')
     // Of the last line, which a power cut ended early, and none of the others.
     writeFileSync(file, whole.slice(0, -40))
-    const vault = await startVault(folder, variables)
+    const vault = await startHostedVault(folder, variables)
     await numberIn(file, newestIn(whole))
     await vault.stop()
     const { status, out } = await verify(folder, file)

@@ -5,7 +5,8 @@ import { describe, test, type TestContext } from 'node:test'
 import type { JsonObject } from '../../src/base/json.ts'
 import { SECRET_PLACEHOLDER } from '../../src/base/secret-value.ts'
 import { freshDatabase } from '../kit/postgres/test-database.ts'
-import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
+import { startHostedVault } from '../kit/hosted-vault.ts'
+import { runSymbolon, temporaryFolder } from '../kit/running-vault.ts'
 
 const SECRET = 'c4nary-of-the-secret'
 const CONFIGURATION = { KEY: SECRET, REGION: 'eu' }
@@ -15,7 +16,7 @@ for (const store of ['SQLite', 'PostgreSQL'] as const) {
   describe(`a string stored on ${store}`, () => {
     test('is marked as secret while the service runs, and while it is stopped', async (t) => {
       const { where, key, tenantId } = await stage(t, store)
-      const vault = await startVault(where.SYMBOLON_DATA_DIR, where)
+      const vault = await startHostedVault(where.SYMBOLON_DATA_DIR, where)
       t.after(() => vault.stop())
       const ask = caller(vault.url, key)
       const [reactor, proxy] = [await makeReactor(ask), await makeProxy(ask)]
@@ -28,7 +29,7 @@ for (const store of ['SQLite', 'PostgreSQL'] as const) {
       const again = await protect(where, '--reactor', reactor, '--key', 'KEY')
       assert.deepEqual(again, said(`reactor ${reactor}: "KEY" was a secret already\n`))
 
-      const restarted = await startVault(where.SYMBOLON_DATA_DIR, where)
+      const restarted = await startHostedVault(where.SYMBOLON_DATA_DIR, where)
       t.after(() => restarted.stop())
       const askAgain = caller(restarted.url, key)
       for (const [at, entity, id] of [
@@ -55,7 +56,7 @@ for (const store of ['SQLite', 'PostgreSQL'] as const) {
 
 test('what cannot be marked is refused in one sentence, with a service and without', async (t) => {
   const { where, key } = await stage(t, 'SQLite')
-  const vault = await startVault(where.SYMBOLON_DATA_DIR, where)
+  const vault = await startHostedVault(where.SYMBOLON_DATA_DIR, where)
   t.after(() => vault.stop())
   const ask = caller(vault.url, key)
   const id = await makeReactor(ask, { ...CONFIGURATION, LIST: [SECRET] })

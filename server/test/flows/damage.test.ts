@@ -8,7 +8,8 @@ import { FileKeyProvider } from '../../src/adapters/local-keyring/file-key-provi
 import { COMMANDS } from '../../src/cli/commands.ts'
 import type { ValueKind } from '../../src/ports/unreadable-value.ts'
 import { eachKindVault, flipBit, VALUE_KINDS } from '../damage/each-kind.ts'
-import { runSymbolon, startVault, temporaryFolder, type Finished } from '../kit/running-vault.ts'
+import { startHostedVault } from '../kit/hosted-vault.ts'
+import { runSymbolon, temporaryFolder, type Finished } from '../kit/running-vault.ts'
 
 const PRIVATE = { mode: 0o600 }
 const made = eachKindVault()
@@ -52,7 +53,7 @@ describe('symbolon verify', () => {
   test('runs beside the service', async (t) => {
     const { folder, tenantId } = await copied(t)
     flipBit({ folder, tenantId }, 'token_data')
-    const vault = await startVault(folder)
+    const vault = await startHostedVault(folder)
     try {
       const { status, out } = await runSymbolon(['verify', '--data-dir', folder])
       assert.equal(status, 1)
@@ -166,7 +167,7 @@ describe('a service', () => {
   test('starts with a damaged root key check, names it and makes a new one', async (t) => {
     const vault = await copied(t)
     flipBit(vault, 'root_key_check')
-    const serving = await startVault(vault.folder)
+    const serving = await startHostedVault(vault.folder)
     const { out } = await serving.stop()
     assert.match(out, /"event":"value_unreadable".*"kind":"root_key_check"/)
     assert.equal((await run(vault.folder, 'verify')).status, 0)
@@ -175,7 +176,7 @@ describe('a service', () => {
   test('answers value_unreadable where it needs a damaged tenant key, and everything else as ever', async (t) => {
     const vault = await copied(t)
     flipBit(vault, 'tenant_key', { purpose: 'enc' })
-    const serving = await startVault(vault.folder)
+    const serving = await startHostedVault(vault.folder)
     const made = await fetch(`${serving.url}/tokens`, {
       method: 'POST',
       headers: { 'bt-api-key': vault.writeKey, 'content-type': 'application/json' },
@@ -228,7 +229,7 @@ describe('a backup of a vault with a damaged value', () => {
     assert.equal(restored.status, 0, restored.err)
     const folder = join(vault.folder, 'restored')
     cpSync(join(vault.folder, 'root.key'), join(folder, 'root.key'))
-    const serving = await startVault(folder)
+    const serving = await startHostedVault(folder)
     try {
       // Applications and their keys are not encrypted under it, so the tenant can continue.
       const headers = { 'bt-api-key': vault.managementKey }
@@ -290,7 +291,7 @@ describe('a backup of a vault with a damaged value', () => {
     const folder = join(vault.folder, 'restored')
     cpSync(join(vault.folder, 'root.key'), join(folder, 'root.key'))
     const before = await eventsOf(folder, vault.tenantId)
-    const serving = await startVault(folder)
+    const serving = await startHostedVault(folder)
     const headers = { 'bt-api-key': vault.managementKey, 'content-type': 'application/json' }
     const body = JSON.stringify({ name: 'x', type: 'private', permissions: ['token:read'] })
     const made = await fetch(`${serving.url}/applications`, { method: 'POST', headers, body })

@@ -13,7 +13,8 @@ import type { JsonObject } from '../../src/base/json.ts'
 import { CHALLENGE_ORDER, proveRecovery } from '../../src/cli/recovery-order.ts'
 import { query } from '../kit/postgres/test-database.ts'
 import { preparedVault, STORES, type PreparedVault } from '../kit/prepared-vault.ts'
-import { filesIn, runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
+import { startHostedVault } from '../kit/hosted-vault.ts'
+import { filesIn, runSymbolon, temporaryFolder } from '../kit/running-vault.ts'
 
 const LOGGED = /"level":"warn",[^\n]*"event":"management_key_recovered"/g
 
@@ -21,7 +22,7 @@ for (const store of STORES) {
   describe(`a tenant on ${store} whose only management key was deleted`, () => {
     test('gets another while the service runs: it works at once, and is in both logs', async (t) => {
       const { folder, where, key } = await preparedVault(t, store)
-      const vault = await startVault(folder, where)
+      const vault = await startHostedVault(folder, where)
       t.after(() => vault.stop())
       await deleteKey(vault.url, key)
       const { status, out, err } = await recover(where, '--tenant', 'default', '--json')
@@ -51,7 +52,7 @@ for (const store of STORES) {
       const verified = await runSymbolon(['audit', 'verify', '--json'], where)
       const { last, sealed } = JSON.parse(verified.out) as Record<string, unknown>
       assert.equal(sealed, last, 'its event has a checkpoint, though no service runs')
-      const vault = await startVault(folder, where)
+      const vault = await startHostedVault(folder, where)
       t.after(() => vault.stop())
       await assertManages(vault.url, made)
       const { out: printed } = await vault.stop()
@@ -66,7 +67,7 @@ for (const store of STORES) {
       writeFileSync(other, Buffer.alloc(32, 7), { mode: 0o600 })
       const wrong = { ...where, SYMBOLON_ROOT_KEY_FILE: other }
       const missing = { ...where, SYMBOLON_ROOT_KEY_FILE: `${other}.none` }
-      const vault = await startVault(folder, where)
+      const vault = await startHostedVault(folder, where)
       t.after(() => vault.stop())
       const running = await recover(wrong, '--tenant', 'default')
       assert.match(
@@ -95,7 +96,7 @@ describe('symbolon keys recover', { concurrency: 2 }, () => {
     const elsewhere = join(temporaryFolder(t), 'data')
     mkdirSync(elsewhere)
     copyFileSync(join(folder, 'root.key'), join(elsewhere, 'root.key'))
-    const vault = await startVault(folder, where)
+    const vault = await startHostedVault(folder, where)
     t.after(() => vault.stop())
     const command = { ...where, SYMBOLON_DATA_DIR: elsewhere }
     const { status, out, err } = await recover(command, '--tenant', 'default', '--json')
@@ -123,7 +124,7 @@ describe('symbolon keys recover', { concurrency: 2 }, () => {
       }
     }
     await check()
-    const vault = await startVault(folder, where)
+    const vault = await startHostedVault(folder, where)
     t.after(() => vault.stop())
     await check()
     const added = await recover(
@@ -149,7 +150,7 @@ describe('symbolon keys recover', { concurrency: 2 }, () => {
     const next = join(folder, 'next.key')
     await runSymbolon(['keys', 'create-root', '--to', next])
     const both = { ...where, SYMBOLON_ROOT_KEY_NEXT_FILE: next }
-    const vault = await startVault(folder, both)
+    const vault = await startHostedVault(folder, both)
     t.after(() => vault.stop())
     const [old, coming] = [await rootKeyIn(join(folder, 'root.key')), await rootKeyIn(next)]
     const request = { tenant: 'default', applicationId: null }

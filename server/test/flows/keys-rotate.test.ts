@@ -12,7 +12,8 @@ import {
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { preparedVault, STORES, type PreparedVault } from '../kit/prepared-vault.ts'
-import { runProgram, runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
+import { startHostedVault } from '../kit/hosted-vault.ts'
+import { runProgram, runSymbolon, temporaryFolder } from '../kit/running-vault.ts'
 
 for (const store of STORES) {
   describe(`the root key of a vault on ${store}`, () => {
@@ -20,7 +21,7 @@ for (const store of STORES) {
       const { folder, next, where, both, key } = await stage(t, store)
       const created = await runSymbolon(['keys', 'create-root', '--to', next])
       const [, id] = /^root key ([0-9a-f]{16}): written to \S+, not in use yet$/m.exec(created.out)!
-      const vault = await startVault(folder, both)
+      const vault = await startHostedVault(folder, both)
       t.after(() => vault.stop())
       const { status, out, err } = await rotateRoot(both)
       assert.deepEqual([status, err], [0, ''])
@@ -35,7 +36,7 @@ for (const store of STORES) {
       assert.match(old.err, /was set up with root key [0-9a-f]{16}, but/)
 
       for (const settings of [both, { ...where, SYMBOLON_ROOT_KEY_FILE: next }]) {
-        const later = await startVault(folder, settings)
+        const later = await startHostedVault(folder, settings)
         t.after(() => later.stop())
         await works(later.url, key)
         await later.stop()
@@ -46,7 +47,7 @@ for (const store of STORES) {
       const { folder, next, where, both, key } = await stage(t, store)
       // Without the setting, and with the setting but before the file was there.
       for (const variables of [where, both]) {
-        const vault = await startVault(folder, variables)
+        const vault = await startHostedVault(folder, variables)
         t.after(() => vault.stop())
         await works(vault.url, key)
         createRootKey(next)
@@ -61,7 +62,7 @@ for (const store of STORES) {
         assert.equal(missing.test(stopped.out), variables === both)
         rmSync(next)
       }
-      const again = await startVault(folder, where)
+      const again = await startHostedVault(folder, where)
       t.after(() => again.stop())
       await works(again.url, key)
     })
@@ -85,7 +86,7 @@ for (const store of STORES) {
       assert.match(out, /in use, 3 keys wrapped anew/)
       const verified = await runSymbolon(['audit', 'verify'], both)
       assert.equal(verified.status, 0, verified.err)
-      const vault = await startVault(folder, both)
+      const vault = await startHostedVault(folder, both)
       t.after(() => vault.stop())
       await works(vault.url, key)
     })
@@ -95,7 +96,7 @@ for (const store of STORES) {
 test('the root key is not replaced when the next start would not find the new key, or the old', async (t) => {
   const { folder, next, where, both, key } = await stage(t, 'SQLite')
   createRootKey(next)
-  const vault = await startVault(folder, both)
+  const vault = await startHostedVault(folder, both)
   t.after(() => vault.stop())
   const elsewhere = join(temporaryFolder(t), 'next.key')
   renameSync(next, elsewhere)
@@ -111,7 +112,7 @@ test('the root key is not replaced when the next start would not find the new ke
   renameSync(elsewhere, first)
   await works(vault.url, key)
   await vault.stop()
-  const again = await startVault(folder, where)
+  const again = await startHostedVault(folder, where)
   t.after(() => again.stop())
   await works(again.url, key)
 })
@@ -121,9 +122,9 @@ test('the root key is not replaced while another server on the database lacks th
   createRootKey(next)
   const elsewhere = temporaryFolder(t)
   copyFileSync(join(folder, 'root.key'), join(elsewhere, 'root.key'))
-  const vault = await startVault(folder, both)
+  const vault = await startHostedVault(folder, both)
   t.after(() => vault.stop())
-  const lacking = await startVault(elsewhere, { ...where, SYMBOLON_DATA_DIR: elsewhere })
+  const lacking = await startHostedVault(elsewhere, { ...where, SYMBOLON_DATA_DIR: elsewhere })
   t.after(() => lacking.stop())
   const alone = { ...both, SYMBOLON_DATA_DIR: temporaryFolder(t) }
   copyFileSync(join(folder, 'root.key'), join(alone.SYMBOLON_DATA_DIR, 'root.key'))
@@ -138,7 +139,7 @@ test('the root key is not replaced while another server on the database lacks th
     assert.ok(!err.includes(`(${vault.pid})`), err)
   }
   await lacking.stop()
-  const holding = await startVault(elsewhere, { ...both, SYMBOLON_DATA_DIR: elsewhere })
+  const holding = await startHostedVault(elsewhere, { ...both, SYMBOLON_DATA_DIR: elsewhere })
   t.after(() => holding.stop())
   const { status, err } = await rotateRoot(both)
   assert.deepEqual([status, err], [0, ''])
@@ -173,7 +174,7 @@ describe('symbolon keys create-root', () => {
 
 test('what it cannot do it says in one sentence, and changes nothing', async (t) => {
   const { folder } = await preparedVault(t)
-  const vault = await startVault(folder)
+  const vault = await startHostedVault(folder)
   t.after(() => vault.stop())
   const run = (...args: string[]) => runSymbolon(['keys', 'rotate', '--data-dir', folder, ...args])
   const missing = await run('--root')

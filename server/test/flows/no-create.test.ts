@@ -6,7 +6,8 @@ import { describe, test } from 'node:test'
 import { SqliteStore } from '../../src/adapters/storage/sqlite/store.ts'
 import { freshDatabase, query } from '../kit/postgres/test-database.ts'
 import { preparedVault } from '../kit/prepared-vault.ts'
-import { runProgram, runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
+import { startHostedVault } from '../kit/hosted-vault.ts'
+import { runProgram, runSymbolon, temporaryFolder } from '../kit/running-vault.ts'
 
 const HINT =
   'SYMBOLON_NO_CREATE (--no-create) forbids creating one: check WHERE and the mounts, or unset ' +
@@ -60,7 +61,7 @@ test('a vault that exists is served, and init adds tenants to it', async (t) => 
   const variables = { ...where, SYMBOLON_NO_CREATE: 'on' }
   const init = await runSymbolon(['init', '--name', 'second'], variables)
   assert.equal(init.status, 0, init.err)
-  const vault = await startVault(folder, variables)
+  const vault = await startHostedVault(folder, variables)
   assert.equal((await vault.stop()).status, 0)
 })
 
@@ -117,7 +118,7 @@ describe('with an empty PostgreSQL database', () => {
 
   test('a vault that exists is served', async (t) => {
     const { folder, where } = await preparedVault(t, 'PostgreSQL')
-    const vault = await startVault(folder, { ...where, SYMBOLON_NO_CREATE: 'on' })
+    const vault = await startHostedVault(folder, { ...where, SYMBOLON_NO_CREATE: 'on' })
     assert.equal((await vault.stop()).status, 0)
   })
 })

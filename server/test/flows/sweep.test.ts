@@ -5,13 +5,14 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import type { JsonObject } from '../../src/base/json.ts'
-import { filesIn, runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
+import { startHostedVault } from '../kit/hosted-vault.ts'
+import { filesIn, runSymbolon, temporaryFolder } from '../kit/running-vault.ts'
 
 test('a token that expires while the service is down is gone from the file after the start', async (t) => {
   const folder = temporaryFolder(t)
   const { out } = await runSymbolon(['init', '--json', '--data-dir', folder])
   const managementKey = (JSON.parse(out) as JsonObject)['api_key'] as string
-  const vault = await startVault(folder)
+  const vault = await startHostedVault(folder)
   const call = async (path: string, key: string, body: JsonObject): Promise<JsonObject> => {
     const reply = await fetch(vault.url + path, {
       method: 'POST',
@@ -41,7 +42,7 @@ test('a token that expires while the service is down is gone from the file after
   assert.equal(changes, 1)
   assert.equal(occursIn(folder, metadata.mark), true)
   // The sweep that the start begins is over when the service has stopped; the next would come later than that.
-  await (await startVault(folder)).stop()
+  await (await startHostedVault(folder)).stop()
   assert.equal(occursIn(folder, metadata.mark), false)
   const counted = 'SELECT count(*) AS count FROM tokens'
   assert.equal(inDatabase(folder, (db) => db.prepare(counted).get())!['count'], 0)

@@ -71,6 +71,8 @@ export const MAKE_ONE_SERVER: Readonly<Record<string, OneServerReason>> = {
   'test/interface/callbacks.test.ts': 'there are several already',
   'test/interface/idempotency.test.ts': 'there are several already',
   'test/jobs/harness.ts': 'a server is harmed',
+  'test/kit/hosted-vault.test.ts': 'a process by itself',
+  'test/kit/hosted-vault.ts': 'who calls decides',
   'test/kit/running-vault.ts': 'who calls decides',
   'test/launcher/main.ts': 'a server is harmed',
   'test/migrate/run.ts': 'nothing is served',

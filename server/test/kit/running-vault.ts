@@ -11,10 +11,10 @@ import { bareEnvironment } from './environment.ts'
 const CHECKOUT = fileURLToPath(new URL('../../..', import.meta.url))
 
 /** Flags and variables without which the program would start itself again with them, which costs as much as a short command. */
-const NODE_FLAGS = JSON.parse(
+export const NODE_FLAGS = JSON.parse(
   readFileSync(new URL('../../bin/node-flags.json', import.meta.url), 'utf8'),
 ) as string[]
-const NODE_VARIABLES = {
+export const NODE_VARIABLES = {
   MALLOC_ARENA_MAX: '2',
   NODE_COMPILE_CACHE: fileURLToPath(
     new URL('../../../node_modules/.cache/symbolon', import.meta.url),
@@ -88,26 +88,29 @@ const IDLE: Worker[] = []
 /** Port 0, so that concurrent vaults never want the same port. */
 const SETTINGS = { SYMBOLON_PORT: '0' }
 
+/** The settings of a server: unless another level is named, reactors have no walls, which start slowest. */
+export const SERVE_SETTINGS = { ...SETTINGS, SYMBOLON_REACTOR_LEVEL: 'portable' }
+
 /**
  * Starts `serve` on a free port and waits for its ready line; throws its output if it ends first. `checkout` is the folder of
  * another version, with its packages installed.
  *
- * Unless the variables name a level, reactors have no walls, which start slowest: startService() has the default.
+ * Takes several times as long as startHostedVault(), so it is for what depends on the process. startService() has the default level
+ * of reactors.
  */
 export async function startVault(
   folder: string,
   variables: Record<string, string> = {},
   checkout?: string,
 ): Promise<RunningVault> {
-  const own = { SYMBOLON_DATA_DIR: folder, SYMBOLON_REACTOR_LEVEL: 'portable' }
+  const own = { SYMBOLON_DATA_DIR: folder, ...SERVE_SETTINGS }
   const child = start(['serve'], { ...own, ...variables }, undefined, checkout)
   const end = finished(child)
   let printed = ''
   const { promise: ready, resolve } = Promise.withResolvers<string>()
   child.stdout!.on('data', (chunk: Buffer) => {
     printed += chunk.toString()
-    const url = /is ready at (http:\S+)/.exec(printed)?.[1]
-    if (url !== undefined) resolve(url)
+    firstReady(printed, resolve)
   })
   const url = await Promise.race([
     ready,
@@ -125,6 +128,12 @@ export async function startVault(
       return await end
     },
   }
+}
+
+/** Calls `onReady` with the address of the server, if it has printed that it is ready. */
+export function firstReady(printed: string, onReady: (url: string) => void): void {
+  const url = /is ready at (http:\S+)/.exec(printed)?.[1]
+  if (url !== undefined) onReady(url)
 }
 
 function start(

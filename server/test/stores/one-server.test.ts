@@ -4,7 +4,8 @@ import { MAKE_ONE_SERVER, ONE_SERVER } from '../kit/one-server.ts'
 import { sourceFile, sourceFiles, type SourceFile } from '../tidy/source.ts'
 
 /** Everything that a server can be made by. */
-const MAKERS = /\b(?:createApp|startVault|serveHere|new Victim|new RotatingVault)\b/
+const MAKERS =
+  /\b(?:createApp|startVault|startHostedVault|serveHere|new Victim|new RotatingVault)\b/
 const PROGRAM = /bin\/symbolon\.cjs'/
 
 /** Whether it makes a server, and has not asked how many the run is about. */
