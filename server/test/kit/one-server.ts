@@ -48,6 +48,7 @@ export const MAKE_ONE_SERVER: Readonly<Record<string, OneServerReason>> = {
   'test/doctor/postgres.test.ts': 'a data folder is looked into',
   'test/doctor/settings.test.ts': 'a data folder is looked into',
   'test/doctor/work.test.ts': 'a data folder is looked into',
+  'test/flows/audit-log-behind.test.ts': 'a server is harmed',
   'test/flows/audit-verify.test.ts': 'a data folder is looked into',
   'test/flows/canary.ts': 'a data folder is looked into',
   'test/flows/checkpoint-file.test.ts': 'a process by itself',
