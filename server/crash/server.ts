@@ -30,6 +30,7 @@ import type { WorldRandom } from '../src/ports/random.ts'
 import type { Store } from '../src/ports/store.ts'
 import { withCommit } from '../src/ports/with-commit.ts'
 import type { World } from '../src/ports/world.ts'
+import { acceptStandbys } from './accept-standbys.ts'
 import { isArmed, type KillAt, type ServicePoint } from './points.ts'
 import { weakened, type Weakness } from './weak-store.ts'
 
@@ -39,6 +40,8 @@ export interface CrashServerOptions {
   readonly database?: string
   readonly killAt: KillAt | null
   readonly weakness: Weakness | null
+  /** Defect injected into its connections: it takes every standby for a primary. */
+  readonly acceptsStandbys?: boolean
 }
 
 export interface Ready {
@@ -51,6 +54,7 @@ const OPEN_MAX = 1_000_000
 
 async function serve(options: CrashServerOptions): Promise<void> {
   const { folder } = options
+  if (options.acceptsStandbys === true) acceptStandbys()
   const store = await open(options)
   const random = new SystemRandom()
   const empty = (await store.tenants.count()) === 0

@@ -82,6 +82,7 @@ export const MAKE_ONE_SERVER: Readonly<Record<string, OneServerReason>> = {
   'test/package/launcher.test.ts': 'a server is harmed',
   'test/rotation/run.ts': 'there are several already',
   'test/rotation/server.ts': 'who calls decides',
+  'test/switchovers/harness.ts': 'there are several already',
   'test/two-servers/harness.ts': 'there are several already',
   'test/upgrade/run.ts': 'there are several already',
 }

@@ -35,11 +35,7 @@ export async function startReplicatedCluster(): Promise<ReplicatedCluster> {
     return {
       primary,
       standby,
-      caughtUp: async () => {
-        const { rows } = await query(primary.url, 'SELECT pg_current_wal_lsn() AS lsn')
-        const replayed = `SELECT pg_last_wal_replay_lsn() >= '${rows[0].lsn}' AS it`
-        while ((await query(standby.url, replayed)).rows[0].it !== true) await setTimeout(10)
-      },
+      caughtUp: () => caughtUp(primary, standby),
       cutOff: async () => {
         const { rows } = await query(primary.url, 'SHOW hba_file')
         const loaded = 'SELECT pg_conf_load_time()::text AS it'
@@ -66,4 +62,11 @@ export async function startReplicatedCluster(): Promise<ReplicatedCluster> {
     await primary.stop()
     throw error
   }
+}
+
+/** Resolves once the standby has replayed what the primary has written. */
+export async function caughtUp(primary: Cluster, standby: Cluster): Promise<void> {
+  const { rows } = await query(primary.url, 'SELECT pg_current_wal_lsn() AS lsn')
+  const replayed = `SELECT pg_last_wal_replay_lsn() >= '${rows[0].lsn}' AS it`
+  while ((await query(standby.url, replayed)).rows[0].it !== true) await setTimeout(50)
 }

@@ -1,5 +1,7 @@
 /** Tests that no answer comes from a standby, with a real one. */
 import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
@@ -103,6 +105,15 @@ async function cancelWaiting(application: string, commit: Promise<unknown>): Pro
   }
 }
 
+/** Has the primary ask this user for a password, which it does not ask others for. */
+async function requirePassword(user: string): Promise<void> {
+  const file = join(primary.folder, 'data', 'pg_hba.conf')
+  writeFileSync(file, `local all ${user} scram-sha-256\n${readFileSync(file, 'utf8')}`)
+  await query(primary.url, 'SELECT pg_reload_conf()')
+  const asks = `SELECT 1 FROM pg_hba_file_rules WHERE '${user}' = ANY (user_name)`
+  assert.equal((await query(primary.url, asks)).rows.length, 1)
+}
+
 describe('PostgresStore whose server turns into a standby', () => {
   test('uses no result that came with the report, and reads on over another connection', async (t) => {
     const { proxy, store } = await proxied(t)
@@ -187,6 +198,18 @@ describe('PostgresStore on a database whose settings change while it serves', ()
     await local.check()
     await configure(t, { synchronous_standby_names: null })
   })
+})
+
+test('PostgresStore gives its password over pooled connections, too', async (t) => {
+  await query(primary.url, `CREATE ROLE clerk LOGIN PASSWORD 'hunter2'`)
+  await query(primary.url, 'CREATE DATABASE clerks OWNER clerk')
+  await requirePassword('clerk')
+  const url = primary.url.replace('postgres@localhost/postgres', 'clerk:hunter2@localhost/clerks')
+  const store = await opened(t, () => PostgresStore.open({ url }))
+  await succeed(store, TENANT, [insert(token(90))])
+  assert.deepEqual(await idsFound(store, TENANT, [90]), [uuid(90)])
+  const wrong = PostgresStore.open({ url: url.replace('hunter2', 'hunter3') })
+  await assert.rejects(wrong, ({ cause }: Error) => /password/.test((cause as Error).message))
 })
 
 describe('PostgresStore at an address with several hosts', () => {

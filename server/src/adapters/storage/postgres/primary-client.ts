@@ -58,6 +58,7 @@ export class PrimaryClient extends pg.Client {
     servers,
     connectionTimeoutMillis,
     timeouts = NO_TIMEOUTS,
+    password,
     passwordFile,
     ...settings
   }: ConnectionSettings) {
@@ -66,6 +67,8 @@ export class PrimaryClient extends pg.Client {
     super({
       ...settings,
       ...preferred,
+      // By name: a pool makes it non-enumerable, so that a spread leaves it out.
+      ...(password === undefined ? {} : { password }),
       connectionTimeoutMillis: connectionTimeout,
       pipeline: true,
       statement_timeout: FIRST_STATEMENT_MS_MAX,
