@@ -21,6 +21,8 @@ let key: string
 /** How often a token was looked for. */
 let reads = 0
 let found = async (): Promise<void> => {}
+/** How many remembered answers are being read. */
+let recalls = 0
 /** The vault's ends of all connections. */
 let served: Socket[] = []
 
@@ -38,7 +40,13 @@ beforeEach(async () => {
         await found()
         return store.tokens.find(...asked)
       }
-      return { ...world, store: Object.assign(Object.create(store), { tokens }) as typeof store }
+      const answers = Object.create(store.answers) as typeof store.answers
+      answers.find = async (...asked) => {
+        recalls += 1
+        return await store.answers.find(...asked).finally(() => (recalls -= 1))
+      }
+      const replaced = Object.assign(Object.create(store), { tokens, answers }) as typeof store
+      return { ...world, store: replaced }
     },
   })
   key = await stage.vault.keyFor({ rules: [ALL] })
@@ -104,9 +112,11 @@ function begun(path: string): string {
   return post(path) + ' '.repeat(LARGE_BYTES_MIN)
 }
 
-/** More responses than the system buffers for a client that stops reading: it may buffer tens of MiB. */
+/** More responses of 4 MiB than the system buffers for a client that stops reading: it may buffer tens of MiB. */
+const ANSWERS_BUFFERED_MAX = 12
+
 function many(request: string): string {
-  return request.repeat(12)
+  return request.repeat(ANSWERS_BUFFERED_MAX)
 }
 
 /** How many connections have answers that wait to be taken. */
@@ -274,15 +284,20 @@ test('what is answered again waits as what is read does', async () => {
   const made = await stage.vault.call('POST', '/tokens', { key, body: data, headers })
   assert.equal(made.status, 201)
   const again = post('/tokens', 2).replace('\r\n\r\n', '\r\nBT-IDEMPOTENCY-KEY: again\r\n\r\n{}')
-  const deaf = await dialMany(20)
-  for (const it of deaf) {
-    it.pause().write(many(again))
-    await quiet()
-  }
   const capacity = QUOTA_BYTES_MAX / (4 * MiB)
-  await until(() => waiting() >= capacity)
-  await quiet()
-  assert.ok(waiting() <= capacity + 1, String(waiting()))
+  const deaf = await dialMany(capacity + 4)
+  for (const it of deaf) {
+    it.pause()
+    const before = waiting()
+    // One after the other: while one is in progress, the next is refused.
+    for (let n = 0; n < ANSWERS_BUFFERED_MAX && waiting() === before; n++) {
+      it.write(again)
+      await quiet()
+      await until(() => recalls === 0)
+      await quiet()
+    }
+  }
+  assert.ok(waiting() >= capacity && waiting() <= capacity + 1, String(waiting()))
   for (const it of deaf) it.destroy()
 })
 
