@@ -183,6 +183,25 @@ describe('a key whose application lists origins', () => {
     assert.equal(vault.world.committed.length, written)
   })
 
+  test('is logged with its application and the page when it is refused', async () => {
+    const { vault, key, id } = await stage()
+    const caller = async (origin: string) => {
+      await create(vault, key, { origin })
+      const [event, fields] = vault.world.logged.at(-1) as [string, JsonObject]
+      const { code, tenant_id, application_id, key_id } = fields
+      assert.deepEqual([event, code], ['request', 'origin_not_allowed'])
+      assert.deepEqual([tenant_id, application_id], [vault.tenantId, id])
+      assert.equal(typeof key_id, 'string')
+      return fields['origin']
+    }
+    assert.equal(await caller('https://evil.example'), 'https://evil.example')
+    assert.equal(await caller('null'), 'null')
+    assert.equal(await caller('\u009b31m\u00ff'), '?31m?')
+    assert.equal(await caller('x'.repeat(5000)), 'x'.repeat(ORIGIN_CHARS_MAX))
+    await create(vault, key, { origin: SHOP })
+    assert.equal((vault.world.logged.at(-1) as [string, JsonObject])[1]['origin'], undefined)
+  })
+
   for (const route of stillRoutes()) {
     const { method, path, permission } = route
     if (permission === 'public') continue
