@@ -45,7 +45,8 @@ export function connectionSettings(url: string): ConnectionSettings {
       })),
     ),
     ...(user === null ? {} : { user }),
-    ...(password === null ? {} : { password }),
+    // A function: whatever prints the settings does not show what it returns.
+    ...(password === null ? {} : { password: () => password }),
     ...(passwordFile === null ? {} : { passwordFile }),
     database,
     application_name: parameters.get('application_name') ?? 'symbolon',
