@@ -62,6 +62,16 @@ export function authorityFileOf(url: string): string | null {
   }
 }
 
+/** Returns the file that the password comes from, or null if the address has one or cannot be read. */
+export function passwordFileOf(url: string): string | null {
+  try {
+    const { password, parameters } = parseDatabaseUrl(url)
+    return password === null ? parameters.get('passfile') : null
+  } catch {
+    return null
+  }
+}
+
 /** Returns the TLS settings by host. Reads the file of authorities once: it may be a pipe. */
 function tlsSettings(parameters: URLSearchParams): (host: string) => ClientConfig['ssl'] {
   const file = parameters.get('sslrootcert')
