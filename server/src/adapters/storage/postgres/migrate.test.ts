@@ -9,6 +9,7 @@ import {
   end,
   enlist,
   insert,
+  range,
   succeed,
   token,
 } from '../../../ports/store-kit.contract.ts'
@@ -120,19 +121,35 @@ async function databaseEncodedIn(encoding: string, t: TestContext): Promise<stri
   return address.href
 }
 
+/** Goes back to an older schema. */
+const TO_VERSION_5 = `DROP TABLE transaction_keys; ALTER TABLE tenants ADD UNIQUE (name);
+  ALTER TABLE tenant_heads DROP COLUMN access_revision, DROP COLUMN access;
+  ALTER TABLE sessions DROP COLUMN proof;
+  ALTER TABLE applications DROP COLUMN allowed_origins;
+  UPDATE schema_version SET version = 5`
+
+test('servers that start at the same time after an upgrade migrate once, where advisory locks have no effect, too', async (t) => {
+  const url = await freshDatabase()
+  const name = new URL(url).pathname.slice(1)
+  await query(
+    url,
+    `CREATE SCHEMA first;
+     CREATE FUNCTION first.pg_advisory_xact_lock(bigint) RETURNS void LANGUAGE sql AS '';
+     ALTER DATABASE ${name} SET search_path = first, pg_catalog`,
+  )
+  await (await PostgresStore.open({ url })).close()
+  await query(url, TO_VERSION_5)
+  const stores = await Promise.all(range(0, 4).map(() => openPatiently(url)))
+  t.after(() => Promise.all(stores.map((it) => it.close())))
+  for (const it of stores) await it.check()
+})
+
 test('a transaction opened by the version before keys were noted is committed', async (t) => {
   const url = await freshDatabase()
   const store = await openPatiently(url)
   await succeed(store, TENANT, [begin(7), enlist(7), insert(token(1))])
   await store.close()
-  await query(
-    url,
-    `DROP TABLE transaction_keys; ALTER TABLE tenants ADD UNIQUE (name);
-     ALTER TABLE tenant_heads DROP COLUMN access_revision, DROP COLUMN access;
-     ALTER TABLE sessions DROP COLUMN proof;
-     ALTER TABLE applications DROP COLUMN allowed_origins;
-     UPDATE schema_version SET version = 5`,
-  )
+  await query(url, TO_VERSION_5)
   const later = await openPatiently(url)
   t.after(() => later.close())
   await succeed(later, TENANT, [end(7, 'committed')])
