@@ -1,7 +1,7 @@
 /** Callers that have the vault read, or make, much of little that they send. */
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
-import { after, afterEach, describe, test } from 'node:test'
+import { after, afterEach, before, describe, test } from 'node:test'
 import type { Json } from '../../src/base/json.ts'
 import {
   LARGE_BYTES_MIN,
@@ -23,7 +23,7 @@ let waits = 0
 
 /** Ids of more long tokens than one request may read, in a vault that the tests which only read them share. */
 const MANY = Array.from({ length: 8 }, (_, n) => `long-${n}`)
-let withMany: Promise<ProxyStage> | undefined
+let withMany: ProxyStage
 
 async function freshVault(): Promise<void> {
   stage = await newStage()
@@ -31,7 +31,7 @@ async function freshVault(): Promise<void> {
 }
 
 async function vaultWithMany(): Promise<void> {
-  stage = await (withMany ??= newStage())
+  stage = withMany
   key = await stage.vault.keyFor({ rules: [ALL] })
   if ((await get(MANY.at(-1)!)).status === 200) return
   for (const id of MANY) await make(id, 4.5 * MiB)
@@ -39,10 +39,14 @@ async function vaultWithMany(): Promise<void> {
 
 afterEach(async () => {
   found = async () => {}
-  if (stage !== (await withMany)) await stage.close()
+  if (stage !== withMany) await stage.close()
 })
 
-after(async () => (await withMany)?.close())
+// Not by the first test that uses it: its store would be closed with that.
+before(async () => {
+  withMany = await newStage()
+})
+after(() => withMany.close())
 
 async function newStage(): Promise<ProxyStage> {
   return await proxyStage({
