@@ -114,6 +114,12 @@ describe('a database that asks for a password', async () => {
     await connect(at(fileOf('*:*:*:*:wrong'), 'symbolon').replace('symbolon@', 'symbolon:hunter2@'))
   })
 
+  test('gets the one of PGPASSWORD before that of the file', async (t) => {
+    t.after(() => delete process.env['PGPASSWORD'])
+    process.env['PGPASSWORD'] = 'hunter2'
+    await connect(at(fileOf('*:*:*:*:wrong')))
+  })
+
   test('is refused, with a sentence that says why, when there is none', async () => {
     assert.match(await failure(at(null)), /password is required for .*PGPASSFILE is not set/)
     assert.match(await failure(at(fileOf('db:*:*:*:x'))), /has no line for it/)
