@@ -47,6 +47,16 @@ describe('a vault that cannot write its audit log answers 503, and with no data,
   }
 })
 
+test('what every key may see has no audit event, and is answered all the same', async () => {
+  const { vault, keys, shut, durable } = await stage()
+  shut()
+  const before = durable().length
+  for (const path of ['/applications/key', '/permissions', '/application-templates']) {
+    assert.equal((await vault.call('GET', path, { key: keys.revealing })).status, 200, path)
+  }
+  assert.equal(durable().length, before)
+})
+
 test('what is refused is 503 as well while the refusal cannot be recorded', async () => {
   const { vault, id, shut } = await stage()
   const key = await vault.keyFor({ permissions: ['token:create'] })

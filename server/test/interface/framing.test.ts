@@ -414,10 +414,10 @@ async function talk(bytes: string): Promise<{ text: string; closed: boolean }> {
   return { text, closed }
 }
 
-/** How many answers with their whole bodies `text` begins with. */
+/** How many answers with their whole bodies `text` begins with; a 100 is none. */
 function answersIn(text: string): number {
   let count = 0
-  for (let rest = text; rest !== ''; count++) {
+  for (let rest = text.replaceAll('HTTP/1.1 100 Continue\r\n\r\n', ''); rest !== ''; count++) {
     const end = rest.indexOf('\r\n\r\n')
     const length = Number(/content-length: (\d+)/i.exec(rest.slice(0, end))?.[1] ?? 0)
     if (end < 0 || rest.length < end + 4 + length) return count

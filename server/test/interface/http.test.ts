@@ -726,6 +726,9 @@ describe('when the world fails', () => {
     const ready = await stage.vault.call('GET', '/health/ready')
     assert.equal(ready.status, 503)
     assert.deepEqual(ready.json(), { status: 'unavailable', checks: { store: 'unavailable' } })
+    const logged = stage.vault.world.logged as [string, unknown][]
+    const [, error] = logged.find(([event]) => event === 'store_check_failed')!
+    assert.equal((error as Error).message, secret)
     const live = await stage.vault.call('GET', '/health/live')
     assert.equal(live.status, 200)
     assert.deepEqual(live.json(), { status: 'ok' })

@@ -185,6 +185,39 @@ test('a server that is held up in a rotation until the next is over finds nothin
   assert.equal(found.json()['data'], 'kept', found.text)
 })
 
+test('a request that is held up until the key it sealed under is destroyed gets 503, and succeeds when it is repeated', async (t) => {
+  let holds = true
+  const vault = await stillVault({
+    oneServer: 'a data key is replaced',
+    store: 'postgres',
+    change: (world) => ({
+      ...world,
+      store: withCommit(world.store, async (id, changes) => {
+        if (holds && changes.some((it) => it.kind === 'insert-tokens')) {
+          holds = false
+          const { world: beside, keyMaker: maker } = vault
+          const options = { maker, pause: async () => {}, report: () => {}, retirementMs: 0 }
+          await rotateDataKey(beside, id, options)
+        }
+        return await world.store.commit(id, changes)
+      }),
+    }),
+  })
+  t.after(() => vault.close())
+  const permissions = ['token:create', 'token:read']
+  const rule = { priority: 1, container: '/', transform: 'reveal', permissions }
+  const key = await vault.keyFor({ permissions: [], rules: [rule] })
+  const body = { type: 'token', data: 'kept' }
+  const headers = { 'bt-idempotency-key': 'once' }
+  const create = () => vault.call('POST', '/tokens', { key, body, headers })
+  const refused = await create()
+  assert.deepEqual([refused.status, refused.json()['code']], [503, 'store_unavailable'])
+  const made = await create()
+  assert.equal(made.status, 201, made.text)
+  const found = await vault.call('GET', `/tokens/${made.json()['id'] as string}`, { key })
+  assert.equal(found.json()['data'], 'kept', found.text)
+})
+
 test('a transaction that ends while the last is walked through hides nothing from it', async (t) => {
   const held: { keys: TenantKeys | null } = { keys: null }
   const vault = await stillVault({

@@ -119,7 +119,7 @@ describe('PUT /tenants/self', () => {
 
   for (const store of ['sqlite', 'postgres'] as const) {
     test(`settings that are newer than a tenant have their defaults, on ${store}`, async (t) => {
-      const vault = await stillVault({ store })
+      const vault = await stillVault({ store, oneServer: 'a data folder is looked into' })
       t.after(() => vault.close())
       const tenant = (await vault.world.store.tenants.find(vault.tenantId))!
       const older = { fingerprintTokens: true, deduplicateTokens: false } as TenantSettings

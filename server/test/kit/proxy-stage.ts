@@ -177,7 +177,9 @@ export function answerWith(
 }
 
 /** Whether `text` is one complete response. */
-export function answered(text: string): boolean {
+export function answered(received: string): boolean {
+  // A response may come after a 100.
+  const text = received.replace(/^HTTP\/1\.1 100 [^\r]*\r\n\r\n/, '')
   const end = text.indexOf('\r\n\r\n')
   if (end < 0) return false
   const headerSection = text.slice(0, end)

@@ -74,7 +74,6 @@ const ALONE: Readonly<Record<string, string>> = {
   'postgres/token-finder.ts': 'look-ups share round trips; SQLite needs none',
   'postgres/vault-target.ts': 'a vault moves from SQLite to PostgreSQL',
 
-  'postgres/commit-queue.test.ts': 'bounds a batch by rows, for the statement timeout',
   'postgres/envelope-reader.test.ts': 'the byte limit is part of the statement',
   'postgres/failover.test.ts': 'switches between a primary and its standby',
   'postgres/outcomes.test.ts': 'makes connections fail, and transactions lose to others',

@@ -48,7 +48,7 @@ export interface ClusterOptions {
   readonly durable?: boolean
   /** Additional settings, such as `max_connections=9`. */
   readonly settings?: readonly string[]
-  /** In place of the socket: a port on 127.0.0.1, with TLS by this certificate. */
+  /** In place of the socket: a port on 127.0.0.1 and 127.0.0.2, with TLS by this certificate. */
   readonly tls?: { readonly port: number; readonly certificate: string; readonly key: string }
   /** Begins as a copy of this halted cluster, and follows it as its standby once that is restarted. */
   readonly standbyOf?: Cluster
@@ -215,7 +215,7 @@ function tlsSettings(
     if (who.uid !== undefined) chownSync(join(folder, name), who.uid, who.gid!)
   }
   return [
-    'listen_addresses=127.0.0.1',
+    'listen_addresses=127.0.0.1,127.0.0.2',
     `port=${port}`,
     'ssl=on',
     `ssl_cert_file=${join(folder, 'server.crt')}`,

@@ -1,20 +1,23 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { createServer, type AddressInfo } from 'node:net'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
 import { startCluster } from '../../../../test/kit/postgres/cluster.ts'
+import { atLeisure, bounded, connectedTo } from './connection.ts'
 import { connectionSettings } from './connection-settings.ts'
 import { PostgresStore } from './store.ts'
 
 describe('connectionSettings()', () => {
   test('reads what the address says', () => {
-    const { servers, user, password, database } = connectionSettings(
-      'postgres://some%40one:p%2Fw@db.example.com:6432/vault?sslmode=disable',
-    )
+    const url = 'postgres://some%40one:p%2Fw@db.example.com:6432/vault?sslmode=disable'
+    const { servers, user, password, database, application_name } = connectionSettings(url)
     const { host, port, ssl } = servers.preferred
+    assert.equal(application_name, 'symbolon')
+    const named = connectionSettings(`${url}&application_name=vault%201`)
+    assert.equal(named.application_name, 'vault 1')
     assert.deepEqual(
       { host, port, user, database, ssl },
       {
@@ -155,6 +158,30 @@ describe('connectionSettings()', () => {
   })
 })
 
+test('a new connection has one time limit, of which each host gets its part', async (t) => {
+  const silent = createServer().listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  t.after(() => silent.close())
+  const { port } = silent.address() as AddressInfo
+  const real = setTimeout
+  const limits: number[] = []
+  t.mock.method(globalThis, 'setTimeout', (...[work, ms]: Parameters<typeof setTimeout>) => {
+    if (ms === undefined || ms < 2_000) return real(work, ms)
+    limits.push(ms)
+    return real(work, 0)
+  })
+  for (const hosts of [1, 2]) {
+    const list = Array<string>(hosts).fill(`127.0.0.1:${port}`).join(',')
+    const settings = connectionSettings(`postgres://a@${list}/vault`)
+    await assert.rejects(connectedTo(bounded(settings)), /Cannot reach the database/)
+    await assert.rejects(
+      atLeisure(settings, async () => {}),
+      /Cannot reach the database/,
+    )
+  }
+  assert.deepEqual(limits, [4_000, 20_000, 2_000, 2_000, 10_000, 10_000])
+})
+
 describe('PostgresStore.open() over TLS', () => {
   test('takes a server that proves its name by an authority it trusts, and no other', async (t) => {
     const [key, certificate] = ['server.key', 'destination.pem'].map((it) =>
@@ -181,6 +208,11 @@ describe('PostgresStore.open() over TLS', () => {
     await store.close()
     await assert.rejects(PostgresStore.open({ url: at('localhost', '') }), ({ cause }: Error) =>
       /certificate|issuer/.test(String(cause)),
+    )
+    // The same server, by an address that its certificate does not have.
+    const unnamed = at('127.0.0.2', `&sslrootcert=${authority}`)
+    await assert.rejects(PostgresStore.open({ url: unnamed }), ({ cause }: Error) =>
+      /IP: 127\.0\.0\.2 is not in the cert's list/.test(String(cause)),
     )
   })
 })

@@ -25,10 +25,12 @@ import {
   uuid,
 } from '../../../ports/store-kit.contract.ts'
 import type { Store } from '../../../ports/store.ts'
-import { atLeisure } from './connection.ts'
-import { connectionSettings } from './connection-settings.ts'
+import { openPostgresAuditLog } from './audit-log-snapshot.ts'
 import { AGE_SECONDS_MAX } from './database.ts'
+import { openPostgresInspection } from './inspection.ts'
+import { readBesidePostgresServers } from './read-beside-service.ts'
 import { PostgresStore } from './store.ts'
+import { withVaultTarget } from './vault-target.ts'
 
 const { primary, standby, caughtUp, stop } = await startReplicatedCluster()
 atTheEnd(stop)
@@ -192,7 +194,10 @@ describe('PostgresStore on a database whose settings change while it serves', ()
     await store.check()
     await configure(t, { synchronous_standby_names: null })
     await assert.rejects(store.check(), /synchronous_standby_names is empty/)
-    await local.check()
+    await succeed(store, TENANT, [insert(token(85))])
+    assert.deepEqual(await idsFound(store, TENANT, [85]), [uuid(85)])
+    const restarted = await opened(t, () => openPatiently(primary.url))
+    for (const it of [local, restarted]) await it.check()
     await configure(t, { synchronous_standby_names: '*' })
     await store.check()
     await local.check()
@@ -279,9 +284,16 @@ describe('PostgresStore behind an address that leads to a standby', () => {
   test('is refused at the start, and by every command', async () => {
     const standbyRefused = (error: Error): boolean =>
       /standby/.test((error.cause as Error).message) && /reach/.test(error.message)
-    await assert.rejects(PostgresStore.open({ url: standby.url }), standbyRefused)
-    const asked = atLeisure(connectionSettings(standby.url), ({ ask }) => ask('SELECT 1'))
-    await assert.rejects(asked, standbyRefused)
+    const moved = (url: string): Promise<unknown> => withVaultTarget(url, async () => {})
+    for (const open of [
+      (url: string) => PostgresStore.open({ url }),
+      moved,
+      openPostgresAuditLog,
+      openPostgresInspection,
+      readBesidePostgresServers,
+    ]) {
+      await assert.rejects(open(standby.url), standbyRefused)
+    }
   })
 
   test('is refused behind a pooler that repeats the report of an earlier server', async (t) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { test } from 'node:test'
-import { freshDatabase, query } from '../../../../test/kit/postgres/test-database.ts'
+import { test, type TestContext } from 'node:test'
+import { atTheEnd, freshDatabase, query } from '../../../../test/kit/postgres/test-database.ts'
 import { openPatiently } from '../../../../test/kit/postgres/patient-store.ts'
 import {
   TENANT,
@@ -9,6 +9,7 @@ import {
   end,
   enlist,
   insert,
+  range,
   succeed,
   token,
 } from '../../../ports/store-kit.contract.ts'
@@ -62,22 +63,85 @@ test('open() refuses a database that is newer than the program, and changes noth
 test('open() refuses a database that acknowledges before it is durable', async () => {
   const url = await freshDatabase()
   const { rows } = await query(url, 'SELECT current_database() AS name')
-  for (const value of ['off', 'local']) {
-    await query(url, `ALTER DATABASE ${rows[0].name} SET synchronous_commit = ${value}`)
-    await assert.rejects(PostgresStore.open({ url }), /synchronous_commit is (off|local), so it/)
+  const set = (value: string) =>
+    query(url, `ALTER DATABASE ${rows[0].name} SET synchronous_commit = ${value}`)
+  for (const value of ['off', 'local', 'remote_write']) {
+    await set(value)
+    const sentence = new RegExp(`synchronous_commit is ${value}, so it`)
+    await assert.rejects(PostgresStore.open({ url }), sentence)
   }
-  await query(url, `ALTER DATABASE ${rows[0].name} SET synchronous_commit = on`)
-  await (await PostgresStore.open({ url })).close()
+  for (const value of ['on', 'remote_apply']) {
+    await set(value)
+    await (await PostgresStore.open({ url })).close()
+  }
+})
+
+test('open() needs no more than a schema to create in, the first of the search path, and leaves the others alone', async () => {
+  const url = new URL(await freshDatabase())
+  const name = url.pathname.slice(1)
+  const user = `${name}_user`
+  await query(
+    url.href,
+    `CREATE ROLE ${user} LOGIN; CREATE SCHEMA other; CREATE SCHEMA own;
+     GRANT USAGE, CREATE ON SCHEMA own, other TO ${user};
+     ALTER ROLE ${user} IN DATABASE ${name} SET search_path = missing, own, other, public`,
+  )
+  const superuser = url.href
+  atTheEnd(() => query(superuser, `DROP OWNED BY ${user}; DROP ROLE ${user}`))
+  url.username = user
+  const store = await PostgresStore.open({ url: url.href })
+  await succeed(store, TENANT, [insert(token(1))])
+  await store.close()
+  const schemas = `SELECT DISTINCT schemaname FROM pg_tables
+    WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`
+  assert.deepEqual((await query(superuser, schemas)).rows, [{ schemaname: 'own' }])
 })
 
 test('open() refuses a database that has no place for every text', async (t) => {
+  const url = await databaseEncodedIn('LATIN1', t)
+  await assert.rejects(PostgresStore.open({ url }), /server_encoding is LATIN1, so/)
+})
+
+test('open() takes a database that stores text as plain bytes, and every text comes back', async (t) => {
+  const url = await databaseEncodedIn('SQL_ASCII', t)
+  const store = await openPatiently(url)
+  t.after(() => store.close())
+  const stored = token(1, { id: 'é, 漢 and 😀' })
+  await succeed(store, TENANT, [insert(stored)])
+  assert.deepEqual(await store.tokens.find(TENANT, [stored.id]), [stored])
+})
+
+async function databaseEncodedIn(encoding: string, t: TestContext): Promise<string> {
   const url = await freshDatabase()
   const address = new URL(url)
-  const name = `${address.pathname.slice(1)}_latin`
+  const name = `${address.pathname.slice(1)}_${encoding.toLowerCase()}`
   address.pathname = `/${name}`
-  await query(url, `CREATE DATABASE ${name} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0`)
+  await query(url, `CREATE DATABASE ${name} ENCODING '${encoding}' LOCALE 'C' TEMPLATE template0`)
   t.after(() => query(url, `DROP DATABASE ${name} WITH (FORCE)`))
-  await assert.rejects(PostgresStore.open({ url: address.href }), /server_encoding is LATIN1, so/)
+  return address.href
+}
+
+/** Goes back to an older schema. */
+const TO_VERSION_5 = `DROP TABLE transaction_keys; ALTER TABLE tenants ADD UNIQUE (name);
+  ALTER TABLE tenant_heads DROP COLUMN access_revision, DROP COLUMN access;
+  ALTER TABLE sessions DROP COLUMN proof;
+  ALTER TABLE applications DROP COLUMN allowed_origins;
+  UPDATE schema_version SET version = 5`
+
+test('servers that start at the same time after an upgrade migrate once, where advisory locks have no effect, too', async (t) => {
+  const url = await freshDatabase()
+  const name = new URL(url).pathname.slice(1)
+  await query(
+    url,
+    `CREATE SCHEMA first;
+     CREATE FUNCTION first.pg_advisory_xact_lock(bigint) RETURNS void LANGUAGE sql AS '';
+     ALTER DATABASE ${name} SET search_path = first, pg_catalog`,
+  )
+  await (await PostgresStore.open({ url })).close()
+  await query(url, TO_VERSION_5)
+  const stores = await Promise.all(range(0, 4).map(() => openPatiently(url)))
+  t.after(() => Promise.all(stores.map((it) => it.close())))
+  for (const it of stores) await it.check()
 })
 
 test('a transaction opened by the version before keys were noted is committed', async (t) => {
@@ -85,14 +149,7 @@ test('a transaction opened by the version before keys were noted is committed', 
   const store = await openPatiently(url)
   await succeed(store, TENANT, [begin(7), enlist(7), insert(token(1))])
   await store.close()
-  await query(
-    url,
-    `DROP TABLE transaction_keys; ALTER TABLE tenants ADD UNIQUE (name);
-     ALTER TABLE tenant_heads DROP COLUMN access_revision, DROP COLUMN access;
-     ALTER TABLE sessions DROP COLUMN proof;
-     ALTER TABLE applications DROP COLUMN allowed_origins;
-     UPDATE schema_version SET version = 5`,
-  )
+  await query(url, TO_VERSION_5)
   const later = await openPatiently(url)
   t.after(() => later.close())
   await succeed(later, TENANT, [end(7, 'committed')])

@@ -9,6 +9,7 @@ import {
   spoil,
   type MeddlingProxy,
 } from '../../../../test/kit/postgres/meddling-proxy.ts'
+import { PATIENT } from '../../../../test/kit/postgres/patient-store.ts'
 import { freshDatabase, query } from '../../../../test/kit/postgres/test-database.ts'
 import {
   NOW,
@@ -29,6 +30,8 @@ import {
 } from '../../../ports/store-kit.contract.ts'
 import type { Change } from '../../../ports/change.ts'
 import type { Store } from '../../../ports/store.ts'
+import { connectionSettings } from './connection-settings.ts'
+import { Database } from './database.ts'
 import { PostgresStore } from './store.ts'
 
 /** Opens one store whose connections go through a proxy, and another that connects directly. */
@@ -244,6 +247,29 @@ describe('PostgresStore', () => {
   })
 })
 
+test('Database opens 12 connections and no more, however much is asked of it', async (t) => {
+  const url = await freshDatabase()
+  const database = new Database(connectionSettings(url), 'on', PATIENT)
+  t.after(() => database.close())
+  await query(url, 'CREATE TABLE held (a integer)')
+  const holder = new pg.Client({ connectionString: url })
+  await holder.connect()
+  await holder.query('BEGIN; LOCK TABLE held')
+  const sql = 'SELECT a FROM held'
+  const asked = Promise.all([
+    ...range(0, 40).map(() => database.ask(sql)),
+    ...range(0, 40).map(() => database.write((session) => session.run(sql))),
+  ])
+  // Test files share one server: only connections to this database.
+  const own = `SELECT 1 FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = 'symbolon'`
+  const waiting = `${own} AND wait_event_type = 'Lock'`
+  while ((await query(url, waiting)).rows.length < 12) await sleep(5)
+  await holder.end()
+  await asked
+  assert.equal((await query(url, own)).rows.length, 12)
+})
+
 describe('PostgresStore while its database is away', () => {
   const clusters: { stop: () => Promise<void> }[] = []
   after(async () => {
@@ -288,6 +314,23 @@ describe('PostgresStore while its database is away', () => {
     await assert.rejects(store.commit(TENANT, [enlist(1), insert(token(1))]))
     await assert.rejects(store.commit(TENANT, [end(1, 'committed')]))
     await assert.rejects(store.check())
+  })
+
+  test('refuses a read that is not answered, after its time limit', async (t) => {
+    const { proxy, store } = await meddled(t)
+    await succeed(store, TENANT, [insert(token(1))])
+    const real = setTimeout
+    const ends: (() => void)[] = []
+    t.mock.method(globalThis, 'setTimeout', (...[work, ms]: Parameters<typeof setTimeout>) => {
+      if (ms === 4_500) ends.push(work)
+      return real(work, ms === 4_500 ? 600_000 : ms).unref()
+    })
+    const count = spoil(proxy, /FROM .*tokens/s, 'swallow')
+    const read = assert.rejects(store.tokens.find(TENANT, [uuid(1)]), { code: 'store_unavailable' })
+    while (count.met === 0) await sleep(1)
+    ends.at(-1)!()
+    await read
+    assert.deepEqual(await idsFound(store, TENANT, [1]), [uuid(1)])
   })
 
   test('turns commits away when too many wait', async (t) => {

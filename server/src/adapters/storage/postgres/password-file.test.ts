@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import {
   chmodSync,
   closeSync,
@@ -14,9 +14,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { lacksPrograms } from '../../../../test/kit/programs.ts'
+import { bareEnvironment } from '../../../../test/kit/environment.ts'
 import { startCluster } from '../../../../test/kit/postgres/cluster.ts'
 import { atTheEnd, query } from '../../../../test/kit/postgres/test-database.ts'
+import { lacksPrograms } from '../../../../test/kit/programs.ts'
 import { connectedTo } from './connection.ts'
 import { connectionSettings } from './connection-settings.ts'
 import { passwordFor, type PasswordTarget } from './password-file.ts'
@@ -31,6 +32,14 @@ function fileOf(text: string, mode = 0o600): string {
   chmodSync(file, mode)
   return file
 }
+
+/** Connects to the address given, in an environment of its own. */
+const CONNECT = `
+  const { connectedTo } = await import(${JSON.stringify(new URL('./connection.ts', import.meta.url))})
+  const { connectionSettings } = await import(${JSON.stringify(new URL('./connection-settings.ts', import.meta.url))})
+  await (await connectedTo(connectionSettings(process.argv[1]))).end()
+  console.log('connected')
+`
 
 const TARGET: PasswordTarget = { host: 'db1', port: 5432, database: 'vault', user: 'symbolon' }
 
@@ -148,6 +157,19 @@ describe('a database that asks for a password', async () => {
 
   test('gets the one of the address before that of the file', async () => {
     await connect(at(fileOf('*:*:*:*:wrong'), 'symbolon').replace('symbolon@', 'symbolon:hunter2@'))
+  })
+
+  test('gets the one of PGPASSWORD before that of the file', () => {
+    const passwordFile = fileOf('*:*:*:*:wrong')
+    for (const [password, printed] of [
+      ['hunter2', 'connected\n'],
+      ['hunter3', ''],
+    ] as const) {
+      const args = ['--input-type=module', '-e', CONNECT, at(passwordFile)]
+      const env = { ...bareEnvironment(), PGPASSWORD: password }
+      const { stdout, stderr } = spawnSync(process.execPath, args, { env, encoding: 'utf8' })
+      assert.equal(stdout, printed, stderr)
+    }
   })
 
   test('is refused, with a sentence that says why, when there is none', async () => {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, describe, test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { meddlingProxy } from '../../../../test/kit/postgres/meddling-proxy.ts'
 import { PATIENT } from '../../../../test/kit/postgres/patient-store.ts'
 import { poolingProxy } from '../../../../test/kit/postgres/pooling-proxy.ts'
 import { clusterUrl, freshDatabase, query } from '../../../../test/kit/postgres/test-database.ts'
@@ -208,6 +209,26 @@ async function clientOf(
 async function sessionOf(...client: Parameters<typeof clientOf>): Promise<Session> {
   return new Session(await clientOf(...client))
 }
+
+test('a read through a pooler is a transaction in one round trip', async (t) => {
+  const pooler = await poolingProxy(await freshDatabase())
+  t.after(() => pooler.close())
+  const proxy = await meddlingProxy(pooler.url)
+  t.after(() => proxy.close())
+  const client = await clientOf(t, proxy.url)
+  const sent: string[] = []
+  proxy.decide = (statement) => {
+    sent.push(statement.split(/[ ;]/)[0]!)
+    return 'pass'
+  }
+  // Until then no response is read.
+  client.connection.stream.pause()
+  const read = client.runAlone({ text: 'VALUES (7)' }, 'READ COMMITTED READ ONLY')
+  while (sent.length < 3) await sleep(5)
+  client.connection.stream.resume()
+  assert.deepEqual((await read).rows, [{ column1: 7 }])
+  assert.deepEqual(sent, ['BEGIN', 'VALUES', 'COMMIT'])
+})
 
 test('every setting of ours is tested with another value', () => {
   const ours = sessionSettings(bounded(connectionSettings('postgres://localhost/d')).timeouts)

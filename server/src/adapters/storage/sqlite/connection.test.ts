@@ -8,7 +8,10 @@ import type { StoredApplication } from '../../../ports/stored.ts'
 import { expectPragma, openConnection } from './connection.ts'
 import { TENANT, freshFolder, openStore } from '../../../../test/kit/sqlite-kit.ts'
 
-test('openConnection() flushes every commit, whether it writes or reads', (t) => {
+/** The value of `PRAGMA temp_store`. */
+const MEMORY = 2
+
+test('openConnection() flushes every commit and leaves no trace, whether it writes or reads', (t) => {
   const path = join(freshFolder(t), 'a.db')
   for (const readOnly of [false, true]) {
     const db = openConnection(path, { readOnly, cacheKiB: 100 })
@@ -17,6 +20,8 @@ test('openConnection() flushes every commit, whether it writes or reads', (t) =>
     assert.equal(db.prepare('PRAGMA secure_delete').get()?.secure_delete, 1)
     assert.equal(db.prepare('PRAGMA foreign_keys').get()?.foreign_keys, 1)
     assert.equal(db.prepare('PRAGMA trusted_schema').get()?.trusted_schema, 0)
+    assert.equal(db.prepare('PRAGMA temp_store').get()?.temp_store, MEMORY)
+    assert.throws(() => db.enableLoadExtension(true), /disabled at database creation/)
     if (readOnly) assert.throws(() => db.exec('CREATE TABLE t (a)'), /readonly/)
     else db.exec('CREATE TABLE before_reading (a)')
     db.close()

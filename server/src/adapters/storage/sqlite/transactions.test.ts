@@ -7,9 +7,11 @@ import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { Store } from '../../../ports/store.ts'
 import {
+  EXPIRES,
   NOW,
   TENANT,
   TRANSACTION_MS,
+  answer,
   begin,
   bytes,
   end,
@@ -18,6 +20,7 @@ import {
   insert,
   range,
   remove,
+  stored,
   succeed,
   token,
   update,
@@ -213,6 +216,33 @@ test('of what waited in a transaction nothing is left in the files after its end
   assert.equal(occursIn(folder), true)
   await sweepAll(store, LATE)
   assert.equal(occursIn(folder), false)
+})
+
+test('of a deleted token nothing is left in the files once a sweep has found something', async (t) => {
+  const folder = freshFolder(t)
+  const store = await openStore(t, { folder })
+  const deleted = token(1, { data: marked() })
+  await succeed(store, TENANT, [insert(deleted, token(2, { expiresAt: NOW }))])
+  await succeed(store, TENANT, [remove(deleted)])
+  await sweepAll(store, NOW - 1)
+  assert.equal(occursIn(folder), true)
+  await sweepAll(store, NOW)
+  assert.equal(occursIn(folder), false)
+})
+
+test('a new answer removes two that have expired, and the sweep the rest', async (t) => {
+  const folder = freshFolder(t)
+  const store = await openStore(t, { folder })
+  for (const n of range(0, 6)) await succeed(store, TENANT, [answer(n)])
+  const left = [6]
+  for (const n of [6, 7]) {
+    const remembered = { ...stored(n), expiresAt: EXPIRES + 1 }
+    await succeed(store, TENANT, [{ kind: 'remember-answer', answer: remembered, now: EXPIRES }])
+    left.push(countIn(folder, 'answers') as number)
+  }
+  await sweepAll(store, EXPIRES)
+  left.push(countIn(folder, 'answers') as number)
+  assert.deepEqual(left, [6, 5, 4, 2])
 })
 
 test('a sweep that finds nothing writes nothing', async (t) => {
