@@ -4,7 +4,8 @@ import { parseOrigin } from './setting-values.ts'
 
 /** The form of an origin whose pages may use a key, for a message, after "must be". */
 export const ORIGIN_FORM =
-  'an origin such as https://shop.example, without a path; http only for localhost, 127.0.0.1 and [::1]'
+  'an origin such as https://shop.example, without a path; names of other letters in punycode, such as ' +
+  'https://xn--bcher-kva.example; no IPv6 address; http only for localhost and 127.0.0.1'
 
 /**
  * Returns an origin as browsers write it, in lower case and without a default port; null if it is invalid. A page that came
@@ -14,8 +15,9 @@ export function writtenOrigin(text: string): string | null {
   const origin = parseOrigin(text)
   if (origin === undefined) return null
   const { hostname } = new URL(origin)
-  // URLs allow stars, semicolons and commas in hosts, which mean something else in headers.
-  if (!isHostName(hostname) && !hostname.startsWith('[')) return null
+  // URLs allow stars, semicolons and commas in hosts, which mean something else in headers, and IPv6 addresses, which
+  // frame-ancestors has no form for.
+  if (!isHostName(hostname)) return null
   return origin.startsWith('https:') || isLoopbackOrigin(origin) ? origin : null
 }
 

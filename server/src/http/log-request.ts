@@ -5,12 +5,15 @@ import { ServiceError } from '../base/service-error.ts'
 import { UnreadableValue } from '../ports/unreadable-value.ts'
 import { EgressFailure, EgressRefusal } from '../ports/egress.ts'
 import type { World } from '../ports/world.ts'
+import { RefusedOrigin } from './steps/check-origin.ts'
 
 /** Logs one line per request: the caller, the operation and the decisions. */
 export function logRequest(world: World, request: FastifyRequest, reply: FastifyReply): void {
   if (request.logged) return
   request.logged = true
-  const { context, principal, refusal, fault } = request
+  const { context, refusal, fault } = request
+  const refused = refusal?.cause instanceof RefusedOrigin ? refusal.cause : null
+  const principal = request.principal ?? refused?.principal
   const decisions = context?.decisions
   const fields = {
     // The pattern, not the path: an id may be an alias made from data.
@@ -21,6 +24,7 @@ export function logRequest(world: World, request: FastifyRequest, reply: Fastify
     code: refusal?.code,
     // Rule of the egress gateway; for other refusals the code says it all.
     rule: refusal?.cause instanceof EgressRefusal ? refusal.cause.rule : undefined,
+    origin: refused?.origin,
     unreadable: refusal?.cause instanceof UnreadableValue ? { ...refusal.cause.value } : undefined,
     ms: Math.round((world.clock.elapsed() - request.arrivedAt) * 100) / 100,
     trace_id: request.traceId,

@@ -29,7 +29,7 @@ describe('POST /applications answers', () => {
     assert.equal(members[members.indexOf('destinations') + 1], 'allowed_origins')
   })
 
-  for (const origin of ['http://127.0.0.1:3000', 'http://[::1]', 'https://xn--bcher-kva.example']) {
+  for (const origin of ['http://127.0.0.1:3000', 'https://xn--bcher-kva.example']) {
     test(`201 with ${origin}`, async () => {
       const reply = await post(await stillVault(), { ...PUBLIC, allowed_origins: [origin] })
       assert.deepEqual(reply.json()['allowed_origins'], [origin])
@@ -59,6 +59,8 @@ describe('POST /applications answers', () => {
     ['every origin', ['*'], 'allowed_origins[0]'],
     ['all below a name', ['https://*.shop.example'], 'allowed_origins[0]'],
     ['the origin of a sandboxed page', ['null'], 'allowed_origins[0]'],
+    ['an IPv6 address', ['https://[2001:db8::1]'], 'allowed_origins[0]'],
+    ['the IPv6 address of this machine', ['http://[::1]:3000'], 'allowed_origins[0]'],
     ['another scheme', ['file:///'], 'allowed_origins[0]'],
     ['a user', ['https://me@shop.example'], 'allowed_origins[0]'],
     ['another directive', [`${SHOP}; script-src *`], 'allowed_origins[0]'],
@@ -77,6 +79,13 @@ describe('POST /applications answers', () => {
       assert.deepEqual(pathsOf(reply), [path])
     })
   }
+
+  test('400 to a name of other letters, and says how browsers write it', async () => {
+    const body = { ...PUBLIC, allowed_origins: ['https://bücher.example'] }
+    const reply = await post(await stillVault(), body)
+    assert.equal(reply.status, 400)
+    assert.match(reply.text, /in punycode, such as https:\/\/xn--bcher-kva\.example/)
+  })
 
   for (const [type, permission] of [
     ['private', 'token:create'],
@@ -181,6 +190,25 @@ describe('a key whose application lists origins', () => {
     assertRefused(reply, 403, 'origin_not_allowed')
     assert.equal(reply.headers['access-control-allow-origin'], '*')
     assert.equal(vault.world.committed.length, written)
+  })
+
+  test('is logged with its application and the page when it is refused', async () => {
+    const { vault, key, id } = await stage()
+    const caller = async (origin: string) => {
+      await create(vault, key, { origin })
+      const [event, fields] = vault.world.logged.at(-1) as [string, JsonObject]
+      const { code, tenant_id, application_id, key_id } = fields
+      assert.deepEqual([event, code], ['request', 'origin_not_allowed'])
+      assert.deepEqual([tenant_id, application_id], [vault.tenantId, id])
+      assert.equal(typeof key_id, 'string')
+      return fields['origin']
+    }
+    assert.equal(await caller('https://evil.example'), 'https://evil.example')
+    assert.equal(await caller('null'), 'null')
+    assert.equal(await caller('\u009b31m\u00ff'), '?31m?')
+    assert.equal(await caller('x'.repeat(5000)), 'x'.repeat(ORIGIN_CHARS_MAX))
+    await create(vault, key, { origin: SHOP })
+    assert.equal((vault.world.logged.at(-1) as [string, JsonObject])[1]['origin'], undefined)
   })
 
   for (const route of stillRoutes()) {

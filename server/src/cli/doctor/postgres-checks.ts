@@ -1,4 +1,7 @@
+import { passwordFileOf } from '../../adapters/storage/postgres/connection-settings.ts'
 import type { PostgresFacts } from '../../adapters/storage/postgres/inspection.ts'
+import { isOwners } from '../../adapters/storage/postgres/requirements.ts'
+import type { Config } from '../../config.ts'
 import {
   CheckSkipped,
   failed,
@@ -19,13 +22,13 @@ export const POSTGRES_CHECKS: readonly Check[] = [
     name: 'database',
     group: 'database',
     applies: usesPostgres,
-    run: async ({ openDatabase }) => {
+    run: async ({ openDatabase, config }) => {
       try {
         const { facts } = await openDatabase()
         return reachedBy(facts!)
       } catch (error) {
         const reason = error instanceof Error ? reasonOf(error) : String(error)
-        return failed(`${reason}.`, remedyOf(reason))
+        return failed(`${reason}.`, remedyOf(reason, config))
       }
     },
   },
@@ -111,11 +114,13 @@ export const POSTGRES_CHECKS: readonly Check[] = [
       'Allow read committed in the database.',
     )
   }),
-  about('timeouts', ({ settingsUnheld, ownSession }) => {
+  about('timeouts', ({ settingsUnheld, ownSession, user }) => {
     if (settingsUnheld.length > 0) {
       return failed(
         `The settings of the service do not apply to its statements (${settingsUnheld.join(', ')}), and it refuses to start.`,
-        'Connect without the pooler, or have it drop the startup parameter statement_timeout.',
+        settingsUnheld.every(isOwners)
+          ? `Have the pooler reconnect (RECONNECT on its console) after ${setForRole({ user }, 'exit_on_error', 'off')}`
+          : 'Connect without the pooler, or have it drop the startup parameter statement_timeout.',
       )
     }
     if (ownSession) return ok("The service's timeouts apply to its statements.")
@@ -174,7 +179,14 @@ function reachedBy({ version, versionNumber, database, user }: PostgresFacts): F
 }
 
 /** Returns the remedy for a failed connection. */
-function remedyOf(reason: string): string {
+function remedyOf(reason: string, { databaseUrl }: Pick<Config, 'databaseUrl'>): string {
+  const file = databaseUrl === null ? null : passwordFileOf(databaseUrl)
+  if (file !== null && /password authentication/.test(reason)) {
+    return (
+      `Correct the user in SYMBOLON_DATABASE_URL, or the password in the password file '${file}'. ` +
+      'The variable PGPASSWORD is used before the file: unset it.'
+    )
+  }
   for (const [pattern, remedy] of REMEDIES) if (pattern.test(reason)) return remedy
   return 'Start the database, and check the address in SYMBOLON_DATABASE_URL.'
 }
@@ -185,9 +197,19 @@ const REMEDIES: readonly (readonly [RegExp, string])[] = [
   [/is a standby/, 'Set SYMBOLON_DATABASE_URL to the address of the primary.'],
   [/startup parameter/, 'List statement_timeout in ignore_startup_parameters of the pooler.'],
   [
-    /password file/,
-    'Give the password file of PGPASSFILE a line host:port:database:user:password, and the mode 600.',
+    /PGPASSFILE is not set/,
+    'Set PGPASSFILE to a file of mode 600 with a line host:port:database:user:password.',
   ],
+  [
+    /password file .*(?:no line for it|empty password)/,
+    'Give the password file a line host:port:database:user:password for it.',
+  ],
+  [/password file .*chmod 600/, 'Run chmod 600 on the password file.'],
+  [
+    /password file .*(?:ENOENT|ENOTDIR|no regular file)/,
+    'Create the password file, or correct its name: passfile in SYMBOLON_DATABASE_URL, or PGPASSFILE.',
+  ],
+  [/password file/, "Give the service's user access to the password file."],
   [
     /password authentication|role "|no password/,
     'Correct the user and the password in SYMBOLON_DATABASE_URL.',

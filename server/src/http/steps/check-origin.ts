@@ -1,7 +1,20 @@
 import type { FastifyRequest } from 'fastify'
 import type { Principal } from '../../base/access.ts'
+import { ORIGIN_CHARS_MAX } from '../../base/limits.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import { ownOrigin, type PublicAddress } from '../format/public-address.ts'
+
+/** Who used a key from which page: the cause of `origin_not_allowed`, for the log. The request has no principal then. */
+export class RefusedOrigin {
+  readonly principal: Principal
+  /** Printable, and no longer than an origin may be: the caller chose it. */
+  readonly origin: string
+
+  constructor(principal: Principal, origin: string) {
+    this.principal = principal
+    this.origin = origin.slice(0, ORIGIN_CHARS_MAX).replaceAll(/[^\x20-\x7e]/g, '?')
+  }
+}
 
 /**
  * Refuses a page that may not use the key it has. Throws `origin_not_allowed`.
@@ -10,11 +23,13 @@ import { ownOrigin, type PublicAddress } from '../format/public-address.ts'
  */
 export function checkOrigin(
   { headers, raw }: FastifyRequest,
-  { allowedOrigins }: Pick<Principal, 'allowedOrigins'>,
+  principal: Principal,
   address: Pick<PublicAddress, 'url'>,
 ): void {
+  const { allowedOrigins } = principal
   const { origin } = headers
   if (allowedOrigins === null || origin === undefined) return
   if (allowedOrigins.includes(origin) || origin === ownOrigin(raw, address)) return
-  throw new ServiceError('origin_not_allowed')
+  const cause = new RefusedOrigin(principal, origin)
+  throw new ServiceError('origin_not_allowed', undefined, { cause })
 }

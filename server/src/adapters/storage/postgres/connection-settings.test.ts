@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { inspect } from 'node:util'
 import { startCluster } from '../../../../test/kit/postgres/cluster.ts'
 import { atLeisure, bounded, connectedTo } from './connection.ts'
 import { connectionSettings } from './connection-settings.ts'
@@ -18,16 +19,22 @@ describe('connectionSettings()', () => {
     const named = connectionSettings(`${url}&application_name=vault%201`)
     assert.equal(named.application_name, 'vault 1')
     assert.deepEqual(
-      { host, port, user, password, database, ssl },
+      { host, port, user, database, ssl },
       {
         host: 'db.example.com',
         port: 6432,
         user: 'some@one',
-        password: 'p/w',
         database: 'vault',
         ssl: false,
       },
     )
+    assert.equal((password as () => string)(), 'p/w')
+  })
+
+  test('hides the password from whatever prints the settings or their copies', () => {
+    const settings = { ...connectionSettings('postgres://a:hunter2@h/d') }
+    const options = { depth: Infinity, showHidden: true }
+    assert.doesNotMatch(inspect(settings, options) + JSON.stringify(settings), /hunter2/)
   })
 
   test('wants proof from every server but this machine, unless the URL says otherwise', () => {
@@ -66,10 +73,8 @@ describe('connectionSettings()', () => {
     const { servers, user, password, database } = connectionSettings(
       'postgres://me:p,%40w@db1.example.com:6432,[2001:db8::1],localhost:7/vault?target_session_attrs=primary',
     )
-    assert.deepEqual(
-      { user, password, database },
-      { user: 'me', password: 'p,@w', database: 'vault' },
-    )
+    assert.deepEqual({ user, database }, { user: 'me', database: 'vault' })
+    assert.equal((password as () => string)(), 'p,@w')
     const [first, second, third] = servers.all
     const proof = { rejectUnauthorized: true, minVersion: 'TLSv1.2' }
     assert.deepEqual(first, {
@@ -130,6 +135,12 @@ describe('connectionSettings()', () => {
       'not an address hunter2',
       'postgres://a:hunter2@h/d?sslmode=require',
       'postgres://a:hunter2@h/d?sslmode=prefer',
+      'postgres://a:hunter2@h/d?passfile=',
+      'postgres://a:hunter2@h/d?passfile',
+      'postgres://a:hunter2@h/d#x',
+      'postgres://a:hunter2@h/d#?passfile=/p',
+      'postgres://a:hunter2@h1,h2/d#',
+      'postgres://h#a:hunter2@h/d',
       'postgres://a:hunter2@h/d?sslmode=no-verify',
       'postgres://a:hunter2@h/d?ssl=true',
       'postgres://a:hunter2%@h/d',

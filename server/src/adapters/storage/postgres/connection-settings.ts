@@ -45,7 +45,8 @@ export function connectionSettings(url: string): ConnectionSettings {
       })),
     ),
     ...(user === null ? {} : { user }),
-    ...(password === null ? {} : { password }),
+    // A function: whatever prints the settings does not show what it returns.
+    ...(password === null ? {} : { password: () => password }),
     ...(passwordFile === null ? {} : { passwordFile }),
     database,
     application_name: parameters.get('application_name') ?? 'symbolon',
@@ -56,6 +57,16 @@ export function connectionSettings(url: string): ConnectionSettings {
 export function authorityFileOf(url: string): string | null {
   try {
     return parseDatabaseUrl(url).parameters.get('sslrootcert')
+  } catch {
+    return null
+  }
+}
+
+/** Returns the file that the password comes from, or null if the address has one or cannot be read. */
+export function passwordFileOf(url: string): string | null {
+  try {
+    const { password, parameters } = parseDatabaseUrl(url)
+    return password === null ? parameters.get('passfile') : null
   } catch {
     return null
   }

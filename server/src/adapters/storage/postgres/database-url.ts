@@ -34,10 +34,16 @@ interface HostAndPort {
 export function parseDatabaseUrl(url: string): DatabaseUrl {
   const { hosts, rest } = withoutHosts(url)
   const address = URL.parse(rest)
+  if (address !== null && rest.includes('#')) {
+    throw new Error(`${ADDRESS} has a # that must be written %23`)
+  }
   if (address === null || !/^postgres(ql)?:$/.test(address.protocol)) throw malformed()
   const { searchParams: parameters } = address
   for (const it of parameters.keys()) {
     if (!KNOWN.has(it)) throw new Error(`${ADDRESS} must not have '${it}'`)
+  }
+  if (parameters.get('passfile') === '') {
+    throw new Error(`${ADDRESS} must not have an empty passfile`)
   }
   const target = parameters.get('target_session_attrs') ?? 'read-write'
   if (target !== 'read-write' && target !== 'primary') {

@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
@@ -8,10 +17,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { bareEnvironment } from '../../../../test/kit/environment.ts'
 import { startCluster } from '../../../../test/kit/postgres/cluster.ts'
 import { atTheEnd, query } from '../../../../test/kit/postgres/test-database.ts'
+import { lacksPrograms } from '../../../../test/kit/programs.ts'
 import { connectedTo } from './connection.ts'
 import { connectionSettings } from './connection-settings.ts'
 import { passwordFor, type PasswordTarget } from './password-file.ts'
 
+const skip = lacksPrograms('mkfifo')
 const folder = mkdtempSync(join(tmpdir(), 'symbolon-passwords-'))
 after(() => rmSync(folder, { recursive: true }))
 
@@ -39,7 +50,12 @@ describe('passwordFor()', () => {
     ['*:*:*:*:any', 'any'],
     ['db2:*:*:*:other\ndb1:*:*:*:first\n*:*:*:*:second', 'first'],
     ['db1:5433:*:*:port\ndb1:*:other:*:database\ndb1:*:*:other:user\n*:*:*:*:mine', 'mine'],
-    ['db1:*:*:*:with:colons\\:and \\\\ backslash', 'with:colons:and \\ backslash'],
+    ['db1:*:*:*:with\\:colon and \\\\ backslash', 'with:colon and \\ backslash'],
+    ['db1:*:*:*:ends\\', 'ends\\'],
+    ['db1:*:*:*:hunter2: a comment', 'hunter2'],
+    ['\uFEFFdb1:*:*:*:first\n*:*:*:*:second', 'first'],
+    ['\\*:*:*:*:star\n*:*:*:*:any', 'any'],
+    ['*:*:*:\\*:star', 'star', { user: '*' }],
     ['\\:\\:1:*:a\\:b:c\\\\d:v6', 'v6', { host: '::1', database: 'a:b', user: 'c\\d' }],
     ['localhost:*:*:*:socket', 'socket', { host: '/run/postgresql' }],
     ['/run/postgresql:*:*:*:folder', 'folder', { host: '/run/postgresql' }],
@@ -51,12 +67,19 @@ describe('passwordFor()', () => {
   }
 
   test('refuses when no line matches, and names what is missing', async () => {
-    for (const lines of ['', 'db2:*:*:*:x', '#db1:*:*:*:x', 'db1:*:*:*:', 'localhost:*:*:*:x']) {
+    for (const lines of ['', 'db2:*:*:*:x', '#db1:*:*:*:x', 'localhost:*:*:*:x']) {
       const file = fileOf(lines)
-      const message = /required for db1:5432:vault:symbolon.*'.*pgpass' has no line for it/
+      const message = /for db1:5432:vault:symbolon, .* none: .*'.*pgpass' has no line for it$/
       await assert.rejects(passwordFor(TARGET, file), message, lines)
     }
-    await assert.rejects(passwordFor(TARGET, undefined), /PGPASSFILE is not set/)
+    await assert.rejects(passwordFor(TARGET, undefined), /there is none: PGPASSFILE is not set$/)
+  })
+
+  test('refuses an empty password, whatever lines come after it', async () => {
+    for (const lines of ['db1:*:*:*:\n*:*:*:*:other', 'db1:*:*:*::a comment']) {
+      const message = /its line in the password file '.*pgpass' has an empty password$/
+      await assert.rejects(passwordFor(TARGET, fileOf(lines)), message, lines)
+    }
   })
 
   test('refuses a file that other users have access to, and shows nothing of it', async () => {
@@ -76,6 +99,18 @@ describe('passwordFor()', () => {
     await assert.rejects(passwordFor(TARGET, other), /cannot be used: it is no regular file/)
     await assert.rejects(passwordFor(TARGET, '/no/such'), /'\/no\/such' cannot be used: ENOENT/)
   })
+
+  test(
+    'refuses a named pipe without waiting for its writer',
+    { skip, timeout: 60_000 },
+    async (t) => {
+      const pipe = join(folder, 'a pipe')
+      execFileSync('mkfifo', ['-m', '600', pipe])
+      // Lets go of a reader that waits, so that the process can end.
+      t.after(() => closeSync(openSync(pipe, constants.O_RDWR)))
+      await assert.rejects(passwordFor(TARGET, pipe), /cannot be used: it is no regular file/)
+    },
+  )
 })
 
 describe('a database that asks for a password', async () => {
@@ -138,7 +173,7 @@ describe('a database that asks for a password', async () => {
   })
 
   test('is refused, with a sentence that says why, when there is none', async () => {
-    assert.match(await failure(at(null)), /password is required for .*PGPASSFILE is not set/)
+    assert.match(await failure(at(null)), /asks for a password for .*PGPASSFILE is not set/)
     assert.match(await failure(at(fileOf('db:*:*:*:x'))), /has no line for it/)
     assert.match(await failure(at(fileOf('*:*:*:*:hunter2', 0o644))), /chmod 600/)
     assert.match(await failure(at('/no/such')), /'\/no\/such' cannot be used/)

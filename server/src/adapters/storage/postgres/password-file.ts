@@ -1,4 +1,5 @@
 /** The password file of libpq: lines of `host:port:database:user:password`. */
+import { constants } from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
 
 /** What a connection leads to, and as whom. */
@@ -18,12 +19,18 @@ export async function passwordFor(
   target: PasswordTarget,
   file: string | undefined,
 ): Promise<string> {
-  const password = file === undefined ? undefined : passwordIn(await readPrivate(file), target)
-  if (password !== undefined) return password
-  const { host, port, database, user } = target
-  const where = file === undefined ? 'PGPASSFILE is not set' : `'${file}' has no line for it`
-  throw new Error(
-    `a password is required for ${host}:${port}:${database}:${user}, and the password file is where it belongs: ${where}`,
+  if (file === undefined) throw missing(target, 'PGPASSFILE is not set')
+  const password = passwordIn(await readPrivate(file), target)
+  if (password === null) throw missing(target, `the password file '${file}' has no line for it`)
+  if (password === '') {
+    throw missing(target, `its line in the password file '${file}' has an empty password`)
+  }
+  return password
+}
+
+function missing({ host, port, database, user }: PasswordTarget, reason: string): Error {
+  return new Error(
+    `the database asks for a password for ${host}:${port}:${database}:${user}, and there is none: ${reason}`,
   )
 }
 
@@ -31,7 +38,8 @@ export async function passwordFor(
 async function readPrivate(file: string): Promise<string> {
   let handle: FileHandle | null = null
   try {
-    handle = await open(file)
+    // A named pipe without a writer would block the thread that opens it.
+    handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK)
     const stats = await handle.stat()
     if (!stats.isFile()) throw new Error('it is no regular file')
     if ((stats.mode & OTHERS) !== 0) {
@@ -50,34 +58,31 @@ async function readPrivate(file: string): Promise<string> {
 /** The permissions of the group and of all other users. */
 const OTHERS = 0o077
 
-function passwordIn(text: string, target: PasswordTarget): string | undefined {
-  for (const line of text.split(/\r?\n/)) {
+/** Returns the password of the first line that matches, perhaps an empty one; null without such a line. */
+function passwordIn(text: string, target: PasswordTarget): string | null {
+  for (const line of text.replace(/^\uFEFF/, '').split(/\r?\n/)) {
     if (line.startsWith('#')) continue
-    const fields = fieldsOf(line)
+    const fields = LINE.exec(line)
     if (fields === null) continue
-    const [host, port, database, user, password] = fields
+    const [, host, port, database, user, password] = fields
     const socket = target.host.startsWith('/') && host === 'localhost'
     const found =
-      (socket || matches(host, target.host)) &&
-      matches(port, String(target.port)) &&
-      matches(database, target.database) &&
-      matches(user, target.user)
-    if (found) return password === '' ? undefined : password
+      (socket || matches(host!, target.host)) &&
+      matches(port!, String(target.port)) &&
+      matches(database!, target.database) &&
+      matches(user!, target.user)
+    if (found) return unescaped(password!)
   }
-  return undefined
+  return null
 }
 
+/** Five fields, between colons without a backslash before them. What follows the password is a comment, as in libpq. */
+const LINE =
+  /^((?:[^\\:]|\\.)*):((?:[^\\:]|\\.)*):((?:[^\\:]|\\.)*):((?:[^\\:]|\\.)*):((?:[^\\:]|\\.|\\$)*)/
+
+/** Whether a field as written, before its backslashes are removed, matches `value`. */
 function matches(field: string, value: string): boolean {
-  return field === '*' || field === value
-}
-
-/** Splits a line at its colons, of which `\:` is none; null without a password. */
-function fieldsOf(line: string): [string, string, string, string, string] | null {
-  const fields =
-    /^((?:[^\\:]|\\.)*):((?:[^\\:]|\\.)*):((?:[^\\:]|\\.)*):((?:[^\\:]|\\.)*):(.*)$/.exec(line)
-  if (fields === null) return null
-  const [host, port, database, user, password] = fields.slice(1).map(unescaped)
-  return [host!, port!, database!, user!, password!]
+  return field === '*' || unescaped(field) === value
 }
 
 /** A backslash makes the next character an ordinary one. */

@@ -66,10 +66,21 @@ export async function settingsUnheld(
   return unheld.map(({ name, setting }) => `${String(name)} is ${String(setting)}`)
 }
 
+/** Whether a setting in the answer of settingsUnheld() is one that no statement in a pooler's session can change. */
+export function isOwners(unheld: string): boolean {
+  return unheld.startsWith('exit_on_error ')
+}
+
 /** Without the timeouts, a statement could wait forever; without the others, values could change their meaning. */
 export async function requireSettings(ask: AskPostgres, settings: SessionSettings): Promise<void> {
   const unheld = await settingsUnheld(ask, settings)
   if (unheld.length === 0) return
+  if (unheld.every(isOwners)) {
+    throw new Error(
+      `Cannot use the database: ${unheld.join(', ')}, which only the owner of a session can change, and that is a pooler: ` +
+        'set it for the user (ALTER ROLE ... SET exit_on_error = off), and have the pooler reconnect',
+    )
+  }
   throw new Error(
     `Cannot use the database: ${unheld.join(', ')}, although the service sets that: a pooler gives its statements other ` +
       'sessions; connect without it, have it drop the startup parameter statement_timeout, or set these for the user (ALTER ROLE)',

@@ -63,7 +63,7 @@ export async function runBatch(
     await session.rollback()
     made = await attempt(session, commits, tips, new Set())
   }
-  if (made === null) throw new Error('A commit with a savepoint can be gone back on')
+  if (made === null) throw new Error('Rolling back to a savepoint must be possible')
   const { outcomes, auditWriter, tally, seen, moved } = made
   // A failure in any of these fails the whole transaction, so COMMIT need not wait for their answers.
   const [compared] = await allOf([

@@ -93,7 +93,7 @@ export class BatchRunner {
     this.#db.exec('ROLLBACK')
     this.#probe('again')
     const result = this.#attempt(batch, true)
-    if (result === null) throw new Error('A commit with a savepoint can be gone back on')
+    if (result === null) throw new Error('Rolling back to a savepoint must be possible')
     return result
   }
 
