@@ -30,7 +30,7 @@ import {
   linesOfComparison,
   notesOfComparison,
 } from './against-report.ts'
-import { flawOfTip, lineOfTip, readTip } from './tip-report.ts'
+import { absenceOf, flawOfTip, linesOfTip, readTip } from './tip-report.ts'
 import { AuditProgress } from './audit-progress.ts'
 import { compareWithFiles, openCheckpointLines } from './checkpoint-lines.ts'
 import type { CommandInput, RunCommand } from './command.ts'
@@ -75,7 +75,7 @@ export const auditVerify: RunCommand = async (input) => {
     const isGone = tenant !== undefined && compared?.tenants.get(tenant)?.tenant === 'gone'
     for (const id of isGone ? [] : tenant === undefined ? await tenantIds(opened) : [tenant]) {
       if (tenant !== undefined && (await tenants.find(id)) === null) {
-        throw new Error(`There is no tenant ${id}`)
+        throw new Error(absenceOf(id, tip))
       }
       const against = compared?.tenants.get(id)
       if (deleted.has(id) && (await tenants.find(id)) === null) {
@@ -115,7 +115,7 @@ export const auditVerify: RunCommand = async (input) => {
         out(jsonOf(verdict, access, tip === null ? found : { ...found, compared_tip: match }))
       } else {
         for (const it of linesOf(verdict, access, world.clock.now())) out(it)
-        if (tip !== null && match !== null) out(lineOfTip(tip, match))
+        for (const it of linesOfTip(tip, match, verdict.flaw === ofTip)) out(it)
         if (compared !== null) for (const it of linesOfComparison(against)) out(it)
       }
     }

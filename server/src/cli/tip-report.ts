@@ -39,9 +39,31 @@ export function flawOfTip({ number }: RememberedTip, match: TipMatch): Flaw | nu
   return null
 }
 
-/** The line about a tip that is no flaw. */
-export function lineOfTip({ number }: RememberedTip, match: TipMatch): string {
-  return match === 'removed'
-    ? `  compared: event ${number} of --tip was removed as older than the retention period, so that it cannot be compared`
-    : `  compared: event ${number} ${match === 'same' ? 'is the one of --tip' : 'does not match --tip'}`
+/** Returns why a tenant that is not in the database cannot be verified. */
+export function absenceOf(tenantId: string, tip: RememberedTip | null): string {
+  const absence = `There is no tenant ${tenantId}`
+  return tip === null
+    ? absence
+    : `${absence}: if it was not deleted, the database was put back to a state before it was created, or a failover lost that, and ` +
+        `event ${tip.number} of --tip with it`
+}
+
+/** Returns the line about a compared tip; none about a mismatch if the verdict is named for it. */
+export function linesOfTip(
+  tip: RememberedTip | null,
+  match: TipMatch | null,
+  isNamed: boolean,
+): string[] {
+  if (tip === null || match === null) return []
+  const { number } = tip
+  switch (match) {
+    case 'same':
+      return [`  compared: event ${number} is the one of --tip`]
+    case 'removed':
+      return [
+        `  compared: event ${number} of --tip was removed as older than the retention period, so that it cannot be compared`,
+      ]
+    default:
+      return isNamed ? [] : [`  compared: event ${number} does not match --tip`]
+  }
 }

@@ -107,6 +107,7 @@ for (const store of ['sqlite', 'postgres'] as const) {
       assert.equal(missing.status, 1)
       const example = shapeOf(exampleOf('of --tip is missing'))
       for (const it of example.split('\n')) assert.ok(shapeOf(missing.out).includes(it), it)
+      assert.doesNotMatch(missing.out, /does not match --tip/)
       assert.equal((await verify()).status, 0)
 
       await serve(6)
@@ -116,6 +117,12 @@ for (const store of ['sqlite', 'postgres'] as const) {
       const json = JSON.parse((await compare('--json')).out)
       assert.deepEqual([json.intact, json.tip, json.compared_tip], [false, null, 'different'])
       assert.equal(json.broken.entry, last)
+      const gone = await verify('--tenant', crypto.randomUUID(), '--tip', tip)
+      assert.equal(gone.status, 1)
+      assert.match(
+        gone.err,
+        /There is no tenant \S+: .* before it was created, .* event \d+ of --tip/,
+      )
     })
   })
 }

@@ -128,6 +128,13 @@ export const POSTGRES_CHECKS: readonly Check[] = [
       "The service's timeouts apply to its statements. A pooler drops its startup parameter, so each read takes a transaction.",
     )
   }),
+  about('named-statements', ({ namesTracked }) => {
+    if (namesTracked) return ok('Named statements work on every connection.')
+    return failed(
+      'The pooler shares sessions and does not track prepared statements, and the service refuses to start.',
+      'Set max_prepared_statements = 100 (PgBouncer 1.21 or later) or pool_mode = session, or connect without the pooler.',
+    )
+  }),
   about('autovacuum', ({ settings }) => {
     if (settings['autovacuum'] !== 'off') return ok('autovacuum is on.')
     return warning(

@@ -11,12 +11,16 @@ export interface PoolingProxy {
   readonly url: string
   /** How often a client was given another session of the database than it had before. */
   readonly switches: number
+  /** Replaces every session by one of the server at `url`, and keeps the clients. No transaction may be open. */
+  readonly moveTo: (url: string) => Promise<void>
   readonly close: () => Promise<void>
 }
 
 interface PoolingOptions {
   /** Sent when each session of the database begins. Those of clients are dropped. */
   readonly startupParameters?: Readonly<Record<string, string>>
+  /** Whether a client's named statements are prepared in each session that it is given. Default: true. */
+  readonly tracksNames?: boolean
 }
 
 /** A session of the database. */
@@ -43,10 +47,10 @@ const IDLE = 'I'
  */
 export async function poolingProxy(
   url: string,
-  { startupParameters = {} }: PoolingOptions = {},
+  { startupParameters = {}, tracksNames = true }: PoolingOptions = {},
 ): Promise<PoolingProxy> {
   const address = new URL(url)
-  const target = join(address.searchParams.get('host')!, '.s.PGSQL.5432')
+  let target = socketOf(url)
   const folder = makeSocketFolder('symbolon-pooler-')
   const sockets = new Set<Socket>()
   const keep = (socket: Socket): Socket => {
@@ -57,7 +61,7 @@ export async function poolingProxy(
   const pool = new SessionPool(() => keep(connect(target)), { ...startup, ...startupParameters })
   await pool.fill()
   const counts = { switches: 0 }
-  const server = createServer((client) => serveClient(keep(client), pool, counts))
+  const server = createServer((client) => serveClient(keep(client), pool, { counts, tracksNames }))
   server.listen(join(folder, '.s.PGSQL.5432'))
   await once(server, 'listening')
   address.searchParams.set('host', folder)
@@ -66,6 +70,10 @@ export async function poolingProxy(
     get switches() {
       return counts.switches
     },
+    moveTo: async (other) => {
+      target = socketOf(other)
+      await pool.refill()
+    },
     close: async () => {
       for (const it of sockets) it.destroy()
       server.close()
@@ -73,6 +81,10 @@ export async function poolingProxy(
       rmSync(folder, { recursive: true })
     },
   }
+}
+
+function socketOf(url: string): string {
+  return join(new URL(url).searchParams.get('host')!, '.s.PGSQL.5432')
 }
 
 /** The sessions that no client has. */
@@ -89,6 +101,15 @@ class SessionPool {
 
   async fill(): Promise<void> {
     for (let n = 0; n < SESSIONS; n++) this.give(await this.#begin())
+  }
+
+  /** Replaces the free sessions. */
+  async refill(): Promise<void> {
+    for (const it of this.#free.splice(0)) {
+      it.lost = () => {}
+      it.socket.destroy()
+    }
+    await this.fill()
   }
 
   /** Calls `take` with the session that has been free for longest. */
@@ -139,8 +160,17 @@ class SessionPool {
 /** Of the protocol: 3.0. */
 const VERSION = Buffer.from([0, 3, 0, 0])
 
+interface ClientService {
+  readonly counts: { switches: number }
+  readonly tracksNames: boolean
+}
+
 /** Answers the start of a client, and then sends one request after another to the session it is given. */
-function serveClient(client: Socket, pool: SessionPool, counts: { switches: number }): void {
+function serveClient(
+  client: Socket,
+  pool: SessionPool,
+  { counts, tracksNames }: ClientService,
+): void {
   const messages = new Messages(true)
   const statements = new Map<string, Buffer>()
   const requests: ClientRequest[] = []
@@ -182,7 +212,7 @@ function serveClient(client: Socket, pool: SessionPool, counts: { switches: numb
     if (request === undefined) return pool.give(taken)
     if (last !== null && last !== taken) counts.switches++
     session = last = taken
-    const sent = prepared(request, taken, statements)
+    const sent = tracksNames ? prepared(request, taken, statements) : untracked(request)
     const hidden = [...sent.hidden]
     taken.lost = () => client.destroy()
     taken.heed = (message) => {
@@ -221,6 +251,16 @@ const WELCOME = Buffer.concat([
   messageOf('Z', IDLE),
 ])
 
+/** What is sent to the database for a request, and the types of the responses that the client must not get. */
+interface PooledRequest {
+  readonly bytes: Buffer
+  readonly hidden: readonly string[]
+}
+
+function untracked(request: ClientRequest): PooledRequest {
+  return { bytes: Buffer.concat(request.map((it) => it.whole)), hidden: [] }
+}
+
 /**
  * Returns the bytes of a request, which begin with whatever makes its named statement the one of `session`, and the types of the
  * responses to that.
@@ -229,7 +269,7 @@ function prepared(
   request: ClientRequest,
   session: PooledSession,
   statements: Map<string, Buffer>,
-): { readonly bytes: Buffer; readonly hidden: readonly string[] } {
+): PooledRequest {
   const before: Buffer[] = []
   const hidden: string[] = []
   for (const { type, body, whole } of request) {

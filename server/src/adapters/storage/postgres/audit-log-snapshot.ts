@@ -32,7 +32,7 @@ export async function openPostgresAuditLog(url: string): Promise<PostgresAuditLo
   const ask: AskPostgres = async (sql, values = []) =>
     (await client.query<PostgresRow>(queryOf(sql, values))).rows
   try {
-    await ask(client.beginning('REPEATABLE READ READ ONLY'))
+    await client.begin('REPEATABLE READ READ ONLY')
     const [row] = await ask("SELECT to_regclass('tenant_heads') IS NOT NULL AS there")
     if (row!.there !== true)
       throw new Error('Cannot read the audit log: there is none in the database')

@@ -3,7 +3,7 @@ import { ServiceError } from '../../../base/service-error.ts'
 import { bounded } from './connection.ts'
 import type { ConnectionSettings } from './connection-settings.ts'
 import { ConnectError, PrimaryClient, StandbyError } from './primary-client.ts'
-import { requireSettings } from './requirements.ts'
+import { areNamesTracked, requireSettings } from './requirements.ts'
 import type { PostgresRow } from './rows.ts'
 import type { ServerList } from './server-list.ts'
 import { queryOf, Session, troubleOf, type AskPostgres, type CommitLevel } from './session.ts'
@@ -19,20 +19,24 @@ export const CONNECTIONS_MAX = READERS_MAX + WRITERS_MAX
 const IDLE_MS_MAX = 60_000
 
 /**
- * Age of a pooled connection at which it is replaced, in seconds. Bounds how long a former primary stays in use behind a
- * pooler that reports nothing, or a name that has changed; 24 new connections a minute cost little. Ours.
+ * Age of a pooled connection at which it is replaced, in seconds. Bounds how long a former primary stays in use behind a name
+ * that leads elsewhere now, and how long a former password does; 24 new connections a minute cost little. Ours.
  */
 export const AGE_SECONDS_MAX = 30
 
 /** Reads waiting for a connection, each no longer than for a new one; beyond this, reads are rejected at once. */
 const WAITING_MAX = 2_000
 
+const NAMES_UNTRACKED =
+  'Cannot use the database: a pooler in transaction mode does not track prepared statements; set max_prepared_statements = 100 ' +
+  '(PgBouncer 1.21 or later) or pool_mode = session, or connect without it'
+
 /** Attempts at a transaction that loses to a concurrent one. */
 export const TRIES_MAX = 5
 
 /**
- * The connection pools. Lost connections are replaced. Each leads to the primary: no statement is answered by a server that
- * says it is a standby.
+ * The connection pools. Lost connections are replaced. Each leads to the primary: no result is used of a server that says it
+ * is a standby.
  *
  * Nothing here waits for long: while the database refuses connections, every call fails at once.
  */
@@ -53,7 +57,10 @@ export class Database {
     this.#writers = poolOf(bounds, WRITERS_MAX)
   }
 
-  /** Rejects with a message for the operator unless reads and writes have our timeouts and other settings. */
+  /**
+   * Rejects with a message for the operator unless reads and writes have our timeouts and other settings, and named statements
+   * work on whatever connection.
+   */
   async requireSettings(): Promise<void> {
     const settings = requiredSettings(this.#timeouts)
     await requireSettings(this.ask, settings)
@@ -62,6 +69,27 @@ export class Database {
       await requireSettings(session.ask, settings)
       await session.rollback()
     })
+    await this.#requireNames()
+  }
+
+  async #requireNames(): Promise<void> {
+    const clients: PooledClient[] = []
+    const connected = async (): Promise<PooledClient> => {
+      const client = await this.#connected(() => connectionOf(this.#readers))
+      clients.push(client)
+      return client
+    }
+    try {
+      const tracked = await areNamesTracked([
+        await connected(),
+        await connected(),
+        await connected(),
+      ])
+      if (!tracked) throw new Error(NAMES_UNTRACKED)
+      for (const it of clients.splice(0)) it.release()
+    } finally {
+      for (const it of clients) it.release(true)
+    }
   }
 
   /** Runs one reading statement. Rejects with `store_unavailable` when the database does not answer. */

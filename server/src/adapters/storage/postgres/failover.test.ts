@@ -17,6 +17,7 @@ import { atTheEnd, query } from '../../../../test/kit/postgres/test-database.ts'
 import {
   OTHER,
   TENANT,
+  auditEvent,
   idsFound,
   insert,
   opened,
@@ -24,8 +25,11 @@ import {
   token,
   uuid,
 } from '../../../ports/store-kit.contract.ts'
+import type { Change } from '../../../ports/change.ts'
 import type { Store } from '../../../ports/store.ts'
 import { openPostgresAuditLog } from './audit-log-snapshot.ts'
+import { connectedTo } from './connection.ts'
+import { connectionSettings } from './connection-settings.ts'
 import { AGE_SECONDS_MAX } from './database.ts'
 import { openPostgresInspection } from './inspection.ts'
 import { readBesidePostgresServers } from './read-beside-service.ts'
@@ -41,6 +45,10 @@ async function proxied(t: TestContext): Promise<{ proxy: MeddlingProxy; store: S
   t.after(() => proxy.close())
   const store = await opened(t, () => PostgresStore.open({ url: proxy.url }))
   return { proxy, store }
+}
+
+function append(): Change {
+  return { kind: 'append-audit-events', events: [auditEvent(1)] }
 }
 
 /** Returns an address that names the sockets of `urls`. */
@@ -161,7 +169,7 @@ test('PostgresStore replaces its connections at their maximum age', async (t) =>
   const { proxy, store } = await proxied(t)
   const made = spoil(proxy, /set_config\(name, value/, 'pass', Infinity)
   let id = 60
-  // The start has made one for reads and one for writes.
+  // The start has made three for reads and one for writes.
   for (const connections of [0, 0, 2]) {
     if (connections === 2) for (const it of ends) it()
     await succeed(store, TENANT, [insert(token((id += 1)))])
@@ -280,6 +288,31 @@ describe('PostgresStore behind an address that leads to a standby', () => {
       await succeed(store, TENANT, [insert(token(third))])
     })
   }
+
+  test('after a pooler has moved its sessions there: answers no read, and reports no loss', async (t) => {
+    const proxy = await poolingProxy(primary.url)
+    t.after(() => proxy.close())
+    const store = await opened(t, () => PostgresStore.open({ url: proxy.url }))
+    await succeed(store, TENANT, [insert(token(91)), append()])
+    assert.deepEqual(await store.lostTips(), [])
+    const command = await connectedTo(connectionSettings(proxy.url))
+    t.after(() => command.end())
+    await caughtUp()
+    await query(standby.url, 'SELECT pg_wal_replay_pause()')
+    t.after(() => query(standby.url, 'SELECT pg_wal_replay_resume()'))
+    await succeed(store, TENANT, [insert(token(92)), append()])
+    await proxy.moveTo(standby.url)
+    await assert.rejects(command.begin('REPEATABLE READ READ ONLY'), /the server is a standby/)
+    await command.query('ROLLBACK')
+    await assert.rejects(store.lostTips(), { code: 'store_unavailable' })
+    for (let tries = 0; tries < 20; tries++) {
+      const read = store.tokens.find(TENANT, [uuid(91), uuid(92)])
+      await assert.rejects(read, { code: 'store_unavailable' })
+    }
+    await proxy.moveTo(primary.url)
+    assert.deepEqual(await idsFound(store, TENANT, [91, 92]), [uuid(91), uuid(92)])
+    assert.deepEqual(await store.lostTips(), [])
+  })
 
   test('is refused at the start, and by every command', async () => {
     const standbyRefused = (error: Error): boolean =>

@@ -1,14 +1,15 @@
 import type { Store } from '../../../ports/store.ts'
 import { accessRowReader } from './access-rows.ts'
 import { auditLogReader } from './audit-log-reader.ts'
-import { connectionSettings, isHere } from './connection-settings.ts'
+import { connectionSettings, isHere, type ConnectionSettings } from './connection-settings.ts'
 import { bounded, connectedTo } from './connection.ts'
 import { CONNECTIONS_MAX } from './database.ts'
 import { jobReader } from './job-reader.ts'
 import { migrations, migrationText } from './migrate.ts'
+import type { PrimaryClient } from './primary-client.ts'
 import type { PostgresRow } from './rows.ts'
 import { requiredSettings } from './session-settings.ts'
-import { settingsUnheld } from './requirements.ts'
+import { areNamesTracked, settingsUnheld } from './requirements.ts'
 import { queryOf, type AskPostgres } from './session.ts'
 import { tenantReader } from './tenant-reader.ts'
 
@@ -43,6 +44,8 @@ export interface PostgresFacts {
   readonly ownSession: boolean
   /** Settings that do not hold although they were set, with their values. */
   readonly settingsUnheld: readonly string[]
+  /** Whether named statements work on every connection; with a pooler that shares sessions, they may not. */
+  readonly namesTracked: boolean
   /** The isolation level of a transaction that began as the service's do. */
   readonly isolation: string
   /** Whether a move of a vault into the database is unfinished; false if the user may not read that. */
@@ -67,7 +70,7 @@ export async function openPostgresInspection(url: string): Promise<PostgresInspe
   const timeouts = { ...bounds.timeouts, idleInTransaction: 0 }
   const client = await connectedTo({ ...bounds, timeouts })
   const begin = async (): Promise<void> => {
-    await client.query(client.beginning('REPEATABLE READ READ ONLY'))
+    await client.begin('REPEATABLE READ READ ONLY')
   }
   const ask: AskPostgres = async (text, values = []) => {
     try {
@@ -83,6 +86,7 @@ export async function openPostgresInspection(url: string): Promise<PostgresInspe
       (await client.runAlone(queryOf(text, values), 'READ COMMITTED READ ONLY')).rows
     const unheld = await settingsUnheld(alone, requiredSettings(timeouts))
     const isolation = await client.runWithin(ISOLATION, 'READ COMMITTED READ WRITE')
+    const namesTracked = client.ownSession || (await tracksNames(bounds))
     await begin()
     const { host, ssl } = client.server
     const facts = await factsOf(ask, {
@@ -91,6 +95,7 @@ export async function openPostgresInspection(url: string): Promise<PostgresInspe
       ownSession: client.ownSession,
       isolation: String(isolation.rows[0]!.transaction_isolation),
       settingsUnheld: unheld,
+      namesTracked,
     })
     return {
       facts,
@@ -110,11 +115,25 @@ export async function openPostgresInspection(url: string): Promise<PostgresInspe
   }
 }
 
+async function tracksNames(settings: ConnectionSettings): Promise<boolean> {
+  const clients: PrimaryClient[] = []
+  const connected = async (): Promise<PrimaryClient> => {
+    const client = await connectedTo(settings)
+    clients.push(client)
+    return client
+  }
+  try {
+    return await areNamesTracked([await connected(), await connected(), await connected()])
+  } finally {
+    for (const it of clients) await it.end()
+  }
+}
+
 async function factsOf(
   ask: AskPostgres,
   connection: Pick<
     PostgresFacts,
-    'remote' | 'encrypted' | 'ownSession' | 'isolation' | 'settingsUnheld'
+    'remote' | 'encrypted' | 'ownSession' | 'isolation' | 'settingsUnheld' | 'namesTracked'
   >,
 ): Promise<PostgresFacts> {
   const [it] = await ask(FACTS)

@@ -5,6 +5,7 @@ import { passwordFor } from './password-file.ts'
 import type { PostgresRow } from './rows.ts'
 import type { DatabaseServer, ServerList } from './server-list.ts'
 import {
+  FIRST_STATEMENT_MS_MAX,
   localSettings,
   NO_TIMEOUTS,
   sessionSettings,
@@ -31,16 +32,13 @@ export class ConnectError extends Error {
   }
 }
 
-/** The startup parameter, in milliseconds: bounds what is sent before the session has its settings. */
-const FIRST_STATEMENT_MS_MAX = 20_000
-
 /**
  * A connection to a primary, attempted at the preferred server. Connecting rejects, before any other statement is sent, when
  * the server is a standby; then, as after any failed attempt, another server is preferred.
  *
- * PostgreSQL reports `in_hot_standby` when a session starts and whenever it changes. A pooler reports what another session
- * did, and an old server nothing, so each is asked as well, once. When the report turns on later, statements in flight
- * reject, whatever has arrived of their results, and the connection is closed.
+ * PostgreSQL reports `in_hot_standby` when a session starts and whenever it changes. When the report turns on later, statements
+ * in flight reject, whatever has arrived of their results, and the connection is closed. A pooler reports what another session
+ * did, and an old server nothing, so each is asked as well, once; and where the session is not ours, each transaction asks.
  *
  * Every statement runs with our settings (session-settings.ts). A session of our own has them; in any other, each transaction
  * begins with them. Statements are pipelined: sent without waiting for earlier answers.
@@ -90,11 +88,22 @@ export class PrimaryClient extends pg.Client {
     return this.#ownSession
   }
 
-  /** Returns the SQL that begins a transaction, sets what `settings` says for it, and applies our settings to it. */
-  beginning(mode: TransactionMode, settings: readonly string[] = []): string {
-    const local = this.#ownSession ? settings : [...settings, ...localSettings(this.#settings)]
+  /**
+   * Begins a transaction, with one request: evaluates `expressions`, which may set what holds until its end, and applies our
+   * settings. Rejects with a StandbyError if a pooler gave it a session of a standby; what was sent after it must not be used then.
+   */
+  async begin(mode: TransactionMode, expressions: readonly string[] = []): Promise<void> {
     const begin = `BEGIN ISOLATION LEVEL ${mode}`
-    return local.length === 0 ? begin : `${begin}; SELECT ${local.join(', ')}`
+    const all = this.#ownSession ? expressions : [...expressions, ...this.#forSharedSession()]
+    const sql = all.length === 0 ? begin : `${begin}; SELECT ${all.join(', ')}`
+    const result: unknown = await this.query(sql)
+    const [, selected] = Array.isArray(result) ? (result as QueryResult<PostgresRow>[]) : []
+    if (selected?.rows[0]?.standby === true) throw new StandbyError()
+  }
+
+  /** Returns the expressions for a transaction whose session may be another than before, perhaps of another server. */
+  #forSharedSession(): string[] {
+    return ['pg_is_in_recovery() AS standby', ...localSettings(this.#settings)]
   }
 
   /** Runs one statement outside any transaction: in one of its own only if the session is not ours. */
@@ -106,7 +115,7 @@ export class PrimaryClient extends pg.Client {
   /** Runs one statement in a transaction of its own, in one round trip. */
   async runWithin(query: QueryConfig, mode: TransactionMode): Promise<QueryResult<PostgresRow>> {
     const [, result] = await allOf([
-      this.query(this.beginning(mode)),
+      this.begin(mode),
       this.query<PostgresRow>(query),
       this.query('COMMIT'),
     ])

@@ -1,6 +1,8 @@
 /** Checks that a database is fit to serve from. */
+import { DatabaseError } from 'pg'
 import { NoVault } from '../../../ports/no-vault.ts'
-import type { AskPostgres, CommitLevel, Session } from './session.ts'
+import type { PrimaryClient } from './primary-client.ts'
+import { kept, queryOf, type AskPostgres, type CommitLevel, type Session } from './session.ts'
 import type { SessionSettings } from './session-settings.ts'
 
 /** What a commit survives by the settings of the database. */
@@ -86,6 +88,31 @@ export async function requireSettings(ask: AskPostgres, settings: SessionSetting
       'sessions; connect without it, have it drop the startup parameter statement_timeout, or set these for the user (ALTER ROLE)',
   )
 }
+
+/** Named statements are prepared once, so that a pooler that shares sessions has to prepare them in each. */
+const NAMED = kept('named', 'SELECT 1')
+
+/**
+ * Whether named statements work on these three connections. Runs one on two of them in turn, twice, and then on the third: a pooler
+ * that shares sessions and does not track names gets to where the name is unknown or taken, in whatever order it gives sessions out.
+ */
+export async function areNamesTracked(
+  clients: readonly [PrimaryClient, PrimaryClient, PrimaryClient],
+): Promise<boolean> {
+  const [one, other, third] = clients
+  try {
+    for (const it of [one, other, one, other, third]) {
+      await it.runAlone(queryOf(NAMED, []), 'READ COMMITTED READ ONLY')
+    }
+    return true
+  } catch (error) {
+    if (error instanceof DatabaseError && MISNAMED.has(error.code ?? '')) return false
+    throw error
+  }
+}
+
+/** Unknown, and already taken. Source: postgresql.org, appendix "PostgreSQL Error Codes". */
+const MISNAMED: ReadonlySet<string> = new Set(['26000', '42P05'])
 
 /** Throws NoVault unless a vault was set up in the database. Must run before the first migration, which creates tables. */
 export async function requireVault(ask: AskPostgres): Promise<void> {

@@ -111,6 +111,7 @@ for (const pooled of [false, true]) {
       assert.deepEqual(facts.settingsUnheld, [])
       assert.equal(facts.isolation, 'read committed')
       assert.equal(facts.ownSession, !pooled)
+      assert.equal(facts.namesTracked, true)
     })
 
     test('change nothing of what a store does', async (t) => {
@@ -178,9 +179,11 @@ for (const pooled of [false, true]) {
     test('let no transaction idle for longer than the service allows', async (t) => {
       const { url } = await reached
       const idling = await clientOf(t, url, { ...NO_TIMEOUTS, idleInTransaction: 20 })
-      const sql = idling.beginning('READ COMMITTED READ WRITE', ['pg_backend_pid() AS pid'])
-      const [, { rows }] = (await idling.query(sql)) as unknown as [unknown, { rows: [Backend] }]
-      const left = `SELECT 1 FROM pg_stat_activity WHERE pid = ${rows[0].pid}`
+      const began = idling.begin('READ COMMITTED READ WRITE')
+      const backend = idling.query<Backend>('SELECT pg_backend_pid() AS pid')
+      await began
+      const { rows } = await backend
+      const left = `SELECT 1 FROM pg_stat_activity WHERE pid = ${rows[0]!.pid}`
       while ((await query(await clusterUrl(), left)).rows.length > 0) await sleep(5)
     })
   })
@@ -241,6 +244,29 @@ test('PostgresStore.open() refuses a pooler that passes on the startup parameter
   t.after(() => proxy.close())
   const started = PostgresStore.open({ url: proxy.url, deadlineFactor: PATIENT })
   await assert.rejects(started, /lock_timeout is 0, .*although the service sets that/)
+})
+
+test('a store keeps nothing in the sessions of a pooler that sends a startup parameter of its own', async (t) => {
+  const url = await freshDatabase()
+  const proxy = await poolingProxy(url, { startupParameters: { statement_timeout: '20001' } })
+  t.after(() => proxy.close())
+  const store = await opened(t, () =>
+    PostgresStore.open({ url: proxy.url, deadlineFactor: PATIENT }),
+  )
+  await store.check()
+  const { facts, close } = await openPostgresInspection(proxy.url)
+  await close()
+  assert.equal(facts.ownSession, false)
+})
+
+test('PostgresStore.open() refuses a pooler that shares sessions and does not track named statements', async (t) => {
+  const proxy = await poolingProxy(await freshDatabase(), { tracksNames: false })
+  t.after(() => proxy.close())
+  const started = PostgresStore.open({ url: proxy.url, deadlineFactor: PATIENT })
+  await assert.rejects(started, /set max_prepared_statements = 100 \(PgBouncer 1\.21 or later\)/)
+  const { facts, close } = await openPostgresInspection(proxy.url)
+  await close()
+  assert.equal(facts.namesTracked, false)
 })
 
 test('PostgresStore.open() refuses a setting that ends a session, and that only a session of its own can change', async (t) => {

@@ -10,6 +10,9 @@ export interface SessionTimeouts {
   readonly idleInTransaction: number
 }
 
+/** The startup parameter statement_timeout, in milliseconds: bounds what is sent before the session has its settings. */
+export const FIRST_STATEMENT_MS_MAX = 20_000
+
 /** For work that nobody waits for. */
 export const NO_TIMEOUTS: SessionTimeouts = { statement: 0, lock: 0, idleInTransaction: 0 }
 
@@ -61,14 +64,15 @@ export type TransactionMode =
   'READ COMMITTED READ WRITE' | 'READ COMMITTED READ ONLY' | 'REPEATABLE READ READ ONLY'
 
 /**
- * Applies settings to the session, if it is ours: if the startup parameter came through. A pooler that drops startup parameters
- * may give the next statement another session of the database, and this one to another client. Returns a row per setting that
+ * Applies settings to the session, if it is ours: if our startup parameter came through. A pooler that drops startup parameters,
+ * or sends its own, may give the next statement another session of the database, and this one to another client. Returns a row per setting that
  * the database knows: whether it was applied, and whether the server is a standby. $1 are names, $2 values.
  */
 export const SETTLE = `SELECT name, CASE WHEN ours THEN set_config(name, value, false) IS NOT NULL ELSE false END AS applied,
     pg_is_in_recovery() AS standby
   FROM unnest($1::text[], $2::text[]) AS setting (name, value),
-    (SELECT EXISTS (SELECT 1 FROM pg_settings WHERE name = 'statement_timeout' AND source = 'client') AS ours) AS probe
+    (SELECT EXISTS (SELECT 1 FROM pg_settings WHERE name = 'statement_timeout' AND source = 'client'
+      AND reset_val = '${FIRST_STATEMENT_MS_MAX}') AS ours) AS probe
   WHERE current_setting(name, true) IS NOT NULL`
 
 /** Returns the expressions that apply those of `settings` that a transaction can set, until its end. */

@@ -77,7 +77,8 @@ export class Session {
   async begin(): Promise<void> {
     this.#inTransaction = true
     const level = AT_LEVEL[this.#commitLevel]
-    await this.run(this.#client.beginning('READ COMMITTED READ WRITE', [level]))
+    this.sent++
+    await this.#client.begin('READ COMMITTED READ WRITE', [level])
   }
 
   async rollback(): Promise<void> {

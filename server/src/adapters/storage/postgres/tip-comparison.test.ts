@@ -1,6 +1,7 @@
 /** A database that was put back under a running store, and everything that only looks like it. */
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import * as fc from '../../../../test/kit/fast-check.ts'
 import { meddlingProxy, spoil } from '../../../../test/kit/postgres/meddling-proxy.ts'
 import { openPatiently } from '../../../../test/kit/postgres/patient-store.ts'
@@ -159,6 +160,52 @@ describe('PostgresStore.lostTips() on a database that was put back', () => {
       await query(url, 'DELETE FROM record; INSERT INTO record TABLE kept_record')
       await query(url, 'DROP TABLE kept_heads, kept_record')
     }
+  })
+
+  for (const [what, damage] of [
+    ['the tip is all that is left', 'DELETE FROM record'],
+    ['the tip is all that is gone', 'DELETE FROM tenant_heads'],
+  ] as const) {
+    test(`names it once where ${what}, and stays so`, async (t) => {
+      const { url, store } = await stage(t, 3)
+      await query(url, damage)
+      const counts: number[] = []
+      for (let n = 0; n < 3; n++) counts.push((await store.lostTips()).length)
+      assert.deepEqual(counts, [1, 0, 0])
+    })
+  }
+
+  test('names one that a commit found although the comparison fails, and then rejects', async (t) => {
+    const { url, another } = await stage(t, 5)
+    const proxy = await meddlingProxy(url)
+    t.after(() => proxy.close())
+    const store = await opened(t, () => openPatiently(proxy.url))
+    await write(store)
+    const tip = await tipOf(await another())
+    await cut(url, 3)
+    await write(store)
+    spoil(proxy, /AS seen_hash/, { code: '57014' }, Infinity)
+    assert.deepEqual(await store.lostTips(), [{ tenantId: TENANT, tip, last: 3 }])
+    await assert.rejects(store.lostTips(), { code: 'store_unavailable' })
+  })
+
+  test('names a tip that was acknowledged while an earlier one was compared, and lost meanwhile', async (t) => {
+    const { url, store, another } = await stage(t, 4)
+    const other = await another()
+    const client = new PrimaryClient(connectionSettings(url))
+    await client.connect()
+    t.after(() => client.end())
+    await client.query('BEGIN; LOCK TABLE tenants IN ACCESS EXCLUSIVE MODE')
+    const comparing = store.lostTips()
+    const waiting = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'tenants'::regclass"
+    while ((await query(url, waiting)).rows.length === 0) await sleep(5)
+    await write(store)
+    const tip = await tipOf(store)
+    await cut(url, tip.number - 1)
+    for (let n = 0; n < 2; n++) await write(other)
+    await client.query('COMMIT')
+    assert.deepEqual(await comparing, [])
+    await reports(store, tip, tip.number + 1)
   })
 
   test('names it although the tenant was set aside while it was cut', async (t) => {

@@ -48,8 +48,10 @@ export async function compareTips(
 
 function comparisonOf(seen: RememberedTip, row: PostgresRow | undefined): TipComparison {
   if (row === undefined) return { found: 'absent', tip: EMPTY_TIP }
-  if (row.number === null) return { found: 'lost', tip: EMPTY_TIP }
-  const tip = tipOf(row.number, row.hash)
+  const tip = row.number === null ? EMPTY_TIP : tipOf(row.number, row.hash)
+  // There is no event to lose.
+  if (seen.number === 0) return { found: 'kept', tip }
+  if (row.number === null) return { found: 'lost', tip }
   const removed = Number(row.removed_number)
   if (seen.number < removed) return { found: 'kept', tip }
   const hash = seen.number === removed ? row.removed_hash : row.seen_hash

@@ -10,14 +10,18 @@ export type RememberedTips = ReadonlyMap<string, RememberedTip>
  * Decision 0104.
  *
  * A tip is replaced only by one of which it is known that it continues it, or after its loss was noted: otherwise another
- * server that writes past a lost tip would hide the loss. Beyond AUDIT_TIPS_MAX tenants, the one whose tip moved longest
- * ago is forgotten.
+ * server that writes past a lost tip would hide the loss. Beyond AUDIT_TIPS_MAX tenants, one that was found absent is
+ * forgotten, or else the one whose tip moved longest ago.
  */
 export class TipMemory {
   readonly #max: number
   /** In the order in which they moved. */
   readonly #tips = new Map<string, RememberedTip>()
+  /** Tenants that the last comparison did not find: deleted for good, or set aside. */
+  readonly #absent = new Set<string>()
   #lost: LostTip[] = []
+  /** Those whose loss was noted. */
+  readonly #noted = new WeakSet<RememberedTip>()
   /** Tenants that takeSome() has yet to return in this round. */
   #due: string[] = []
 
@@ -43,7 +47,8 @@ export class TipMemory {
 
   /** Remembers a tip that was read, unless there is one already: nothing shows that this one continues it. */
   noteRead(tenantId: string, tip: RememberedTip): void {
-    if (this.#tips.size < this.#max && !this.#tips.has(tenantId)) this.#tips.set(tenantId, tip)
+    if (this.#tips.has(tenantId)) return
+    if (this.#tips.size - this.#absent.size < this.#max) this.#put(tenantId, tip)
   }
 
   /**
@@ -56,17 +61,15 @@ export class TipMemory {
     now: RememberedTip,
     comparison?: TipComparison,
   ): void {
-    const current = this.#tips.get(tenantId)
-    if (comparison?.found === 'absent') return
-    if (current !== before) {
-      // Another transaction of this process was faster, and has compared.
-      if (current !== undefined && current.number >= now.number) return
-    } else if (before !== undefined && comparison?.found === 'lost') {
-      if (this.#lost.length < this.#max) {
-        this.#lost.push({ tenantId, tip: before, last: comparison.tip.number })
-      }
+    // Another transaction was faster. Only `before` was compared: the next comparison decides about its tip.
+    if (this.#tips.get(tenantId) !== before) return
+    if (comparison?.found === 'absent') {
+      if (before !== undefined) this.#absent.add(tenantId)
+      return
     }
-    if (current !== undefined && isSameTip(current, now)) return
+    this.#absent.delete(tenantId)
+    if (before !== undefined && comparison !== undefined) this.#heed(tenantId, before, comparison)
+    if (before !== undefined && isSameTip(before, now)) return
     this.#put(tenantId, now)
   }
 
@@ -77,11 +80,20 @@ export class TipMemory {
     return lost
   }
 
+  /** Notes a loss, once for each tip: one whose event alone is gone stays the last. */
+  #heed(tenantId: string, before: RememberedTip, { found, tip }: TipComparison): void {
+    if (found === 'kept') this.#noted.delete(before)
+    if (found !== 'lost' || this.#noted.has(before) || this.#lost.length >= this.#max) return
+    this.#noted.add(before)
+    this.#lost.push({ tenantId, tip: before, last: tip.number })
+  }
+
   #put(tenantId: string, tip: RememberedTip): void {
     this.#tips.delete(tenantId)
     this.#tips.set(tenantId, tip)
     if (this.#tips.size <= this.#max) return
-    const [oldest] = this.#tips.keys()
-    this.#tips.delete(oldest!)
+    const [forgotten] = this.#absent.size > 0 ? this.#absent : this.#tips.keys()
+    this.#absent.delete(forgotten!)
+    this.#tips.delete(forgotten!)
   }
 }
