@@ -9,14 +9,14 @@
  *   |   <= 200,000 rows            |                   +------------------+
  *   +------------------------------+                            | other reads go straight to the pool
  *      |             |           |                     +------------------+
- *    batch         batch     long commit               | reader pool, 8   |  one statement each,
- *   ~1,000 rows   ~1,000    > 256 tokens,              +------------------+  no transaction
+ *    batch         batch     long commit               | reader pool, 8   |  one statement each
+ *   ~1,000 rows   ~1,000    > 256 tokens,              +------------------+
  *      |             |       travels alone     sweep,           |
  *      |             |           |             check            |
  *   +--------------------------------------------------+        |
  *   | writer pool, 4 pipelined connections             |        |
  *   +--------------------------------------------------+        |
- *      |  one transaction per connection batch:                 |
+ *      |  one transaction per batch:                            |
  *      |    BEGIN                                               |
  *      |    insert tokens that cannot conflict                  |
  *      |    lock tenant_heads FOR UPDATE, in id order           |
