@@ -103,7 +103,7 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     default: '',
     accepts: 'unset, or an http or https URL without a path such as https://vault.example',
     about:
-      'The URL at which clients reach the service, for `Location` headers. If unset, `http` and the `Host` of the request, or what a trusted proxy reports.',
+      'The URL at which clients reach the service: for `Location` headers, and as the origin of its own pages, which may use any public key. If unset, `Location` has `http` and the `Host` of the request, or what a trusted proxy reports, and only pages at an address of this machine are its own.',
     parse: (text) => (text === '' ? null : parseOrigin(text)),
   },
   trustedProxies: {
