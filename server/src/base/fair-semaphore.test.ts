@@ -99,7 +99,7 @@ describe('FairSemaphore with a limit per owner', () => {
     assert.deepEqual(begun, ['a1'])
   })
 
-  test('whoever loses its turn by what is there already no longer holds up others', async () => {
+  test('an owner that forceAcquire() brings to its limit no longer holds up others', async () => {
     const semaphore = new FairSemaphore({ max: 10, ownerMax: 6 })
     const begun: string[] = []
     const acquire = acquirer(semaphore, begun)

@@ -53,7 +53,7 @@ test('a failover that lost events is reported once per tenant, idle or busy, and
 
   assert.deepEqual(Object.keys(lines[0]!), Object.keys(exampleLine()))
 
-  // Whoever failed over on purpose can go on.
+  // An operator who failed over on purpose can go on.
   assert.equal((await fetch(`${vault.url}/health/ready`)).status, 200)
   const port = /"event":"metrics","port":(\d+)/.exec(vault.printed())![1]!
   const metrics = await (await fetch(`http://localhost:${port}/metrics`)).text()

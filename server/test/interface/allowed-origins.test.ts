@@ -38,8 +38,8 @@ describe('POST /applications answers', () => {
 
   test('201 with an empty list, which is another thing than none', async () => {
     const vault = await stillVault()
-    const nobody = await post(vault, { ...PUBLIC, allowed_origins: [] })
-    assert.deepEqual(nobody.json()['allowed_origins'], [])
+    const none = await post(vault, { ...PUBLIC, allowed_origins: [] })
+    assert.deepEqual(none.json()['allowed_origins'], [])
     for (const body of [PUBLIC, { ...PUBLIC, allowed_origins: null }]) {
       assert.equal('allowed_origins' in (await post(vault, body)).json(), false)
     }
@@ -168,7 +168,7 @@ describe('a key whose application lists origins', () => {
       { publicUrl: 'https://vault.example' },
     ],
     [
-      'a page that a proxy nobody trusts vouches for',
+      'a page that an untrusted proxy vouches for',
       { origin: 'https://evil.example', 'x-forwarded-host': 'evil.example' },
     ],
   ]

@@ -13,7 +13,7 @@ export interface SessionTimeouts {
 /** The startup parameter statement_timeout, in milliseconds: bounds what is sent before the session has its settings. */
 export const FIRST_STATEMENT_MS_MAX = 20_000
 
-/** For work that nobody waits for. */
+/** For commands, whose statements may take long. */
 export const NO_TIMEOUTS: SessionTimeouts = { statement: 0, lock: 0, idleInTransaction: 0 }
 
 /** Values by name. Every user may set each of them; a database may know fewer. */
