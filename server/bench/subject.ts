@@ -56,6 +56,7 @@ import { fill, type Samples } from './fill.ts'
 import { recordingProxy } from './recording-proxy.ts'
 import { addReactors, type Reacting } from './reacting.ts'
 import { CARD } from './rows.ts'
+import { NO_FIELD_BUILDS } from '../test/kit/still-settings.ts'
 
 const [kind = 'durable', folder = './bench-data', number = '0', database = ''] =
   process.argv.slice(2)
@@ -131,6 +132,7 @@ async function openStore(): Promise<Store> {
 function appOf(world: World) {
   return createApp(world, {
     version: '0.0.0',
+    fieldBuilds: NO_FIELD_BUILDS,
     corsOrigins: '*',
     publicAddress: { url: null, trustedProxies: [] },
     callbackRetryBaseMs: CALLBACK_PAUSE_MS,

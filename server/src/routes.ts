@@ -3,6 +3,8 @@ import { z } from 'zod'
 import * as applications from './access/applications/endpoints.ts'
 import * as sessions from './access/sessions/endpoints.ts'
 import type { EphemeralKeys } from './access/ephemeral-keys.ts'
+import { fieldEndpoints } from './fields/endpoints.ts'
+import type { FieldBuilds } from './fields/field-builds.ts'
 import { documentationEndpoints } from './http/documentation.ts'
 import { endpoint, type Endpoint } from './http/endpoint.ts'
 import { getLive, getReady } from './http/health.ts'
@@ -23,6 +25,7 @@ import { transactionEndpoints } from './transactions/endpoints.ts'
 import type { TransactionSettings } from './transactions/transaction-settings.ts'
 
 export interface RouteSettings {
+  readonly fieldBuilds: FieldBuilds
   readonly tokens: TokenSettings
   readonly transactions: TransactionSettings
   readonly proxy: ProxySettings
@@ -41,7 +44,7 @@ export interface RouteDependencies {
 }
 
 export function routes(
-  { tokens, transactions, proxy, reactors, version }: RouteSettings,
+  { fieldBuilds, tokens, transactions, proxy, reactors, version }: RouteSettings,
   { ephemeralKeys, storage, wake }: RouteDependencies,
 ): (Endpoint | StreamingEndpoint)[] {
   const token = tokenEndpoints(tokens)
@@ -49,6 +52,7 @@ export function routes(
   const forwarding = proxyEndpoints({ ...proxy, privacyShown: tokens.privacyShown })
   const reactor = reactorEndpoints(reactors, { tokens, ephemeralKeys, storage, wake })
   const callback = callbackEndpoints(wake)
+  const fields = fieldEndpoints(fieldBuilds)
   const documentation = documentationEndpoints(version)
   const described = [
     token.postTokenize,
@@ -123,6 +127,10 @@ export function routes(
 
     audit.getLogs,
     audit.getLogEntityTypes,
+
+    fields.getScript,
+    fields.getBuildFile,
+    fields.getFrame,
 
     getLive,
     getReady,

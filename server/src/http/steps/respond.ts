@@ -86,7 +86,10 @@ function send(
   const { raw, request } = reply
   const { origin } = request.headers
   fields.push('bt-trace-id', request.traceId)
-  if (origin !== undefined) fields.push(...Object.entries(corsHeaders(corsOrigins, origin)).flat())
+  // Some answers are the same for every page, whatever the operator allows for the rest.
+  if (origin !== undefined && !fields.includes('access-control-allow-origin')) {
+    fields.push(...Object.entries(corsHeaders(corsOrigins, origin)).flat())
+  }
   // RFC 9110, section 8.6: a 204 has no length.
   const bytes = typeof text === 'string' ? Buffer.byteLength(text) : text.length
   if (status !== 204) fields.push('content-length', String(bytes))

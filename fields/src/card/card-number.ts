@@ -1,0 +1,117 @@
+/** Card numbers as people type and paste them. */
+import { brandOf, brandsOf, UNKNOWN_LENGTHS, type BrandName } from './brands.ts'
+
+export const NUMBER_DIGITS_MAX = 19
+const NUMBER_DIGITS_MIN = 13
+
+/** Digits that the page may know of a complete number: PCI DSS, requirement 3.5.1, allows the first eight and the last four. */
+const BIN_LENGTH_MAX = 8
+const LAST_DIGITS = 4
+
+export type NumberError = 'missing' | 'incomplete' | 'invalid' | 'brand-not-accepted'
+
+export interface NumberState {
+  readonly digits: string
+  /** None while that is open, two for co-branded cards. */
+  readonly brands: readonly BrandName[]
+  /** Whether it may be sent: long enough for its brand, with a correct check digit, of an accepted brand. */
+  readonly complete: boolean
+  /** Whether no further digit fits. */
+  readonly full: boolean
+  /** The first flaw, for when the field is left; null if there is none. */
+  readonly error: NumberError | null
+}
+
+/** Returns the digits of `text`, at most as many as a number may have. Digits of other scripts count: a phone may type them. */
+export function digitsOf(text: string, most: number): string {
+  let digits = ''
+  for (const character of text.normalize('NFKC')) {
+    if (digits.length === most) break
+    const value = digitValue(character)
+    if (value !== null) digits += String(value)
+  }
+  return digits
+}
+
+/** Examines what was typed. `accepted` lists the brands that the shop takes; null for all. */
+export function readNumber(
+  text: string,
+  accepted: readonly BrandName[] | null = null,
+): NumberState {
+  const digits = digitsOf(text, NUMBER_DIGITS_MAX)
+  const brands = brandsOf(digits)
+  const lengths = brands.length === 0 ? UNKNOWN_LENGTHS : brandOf(brands[0]!).lengths
+  const error = numberError(digits, brands, lengths, accepted)
+  return {
+    digits,
+    brands,
+    complete: error === null,
+    full: digits.length >= lengths.at(-1)!,
+    error,
+  }
+}
+
+function numberError(
+  digits: string,
+  brands: readonly BrandName[],
+  lengths: readonly number[],
+  accepted: readonly BrandName[] | null,
+): NumberError | null {
+  if (digits === '') return 'missing'
+  const refused = accepted !== null && !brands.some((it) => accepted.includes(it))
+  if (refused && brands.length > 0) return 'brand-not-accepted'
+  if (digits.length < lengths[0]! || digits.length < NUMBER_DIGITS_MIN) return 'incomplete'
+  if (!lengths.includes(digits.length)) return 'invalid'
+  if (!passesLuhn(digits)) return 'invalid'
+  return refused ? 'brand-not-accepted' : null
+}
+
+/** Returns the digits in groups as they stand on the card: 4-6-5 for American Express, 4-6-4 for 14 digits, else by four. */
+export function groupDigits(digits: string): string {
+  const [brand] = brandsOf(digits)
+  const sizes =
+    brand === 'american-express'
+      ? [4, 6, 5]
+      : brand === 'diners-club' && digits.length <= 14
+        ? [4, 6, 4]
+        : [4, 4, 4, 4, 3]
+  const groups: string[] = []
+  let at = 0
+  for (const size of sizes) {
+    if (at >= digits.length) break
+    groups.push(digits.slice(at, at + size))
+    at += size
+  }
+  if (at < digits.length) groups.push(digits.slice(at))
+  return groups.join(' ')
+}
+
+/** Returns the first digits of a complete number that may be shown: eight, or six of a number below 16 digits. */
+export function binOf(digits: string): string {
+  return digits.slice(0, digits.length < 16 ? 6 : BIN_LENGTH_MAX)
+}
+
+export function lastFourOf(digits: string): string {
+  return digits.slice(-LAST_DIGITS)
+}
+
+/** Verifies the check digit: ISO/IEC 7812-1, annex B. */
+export function passesLuhn(digits: string): boolean {
+  let sum = 0
+  for (let at = 0; at < digits.length; at++) {
+    const digit = Number(digits[digits.length - 1 - at])
+    const value = at % 2 === 1 ? digit * 2 : digit
+    sum += value > 9 ? value - 9 : value
+  }
+  return sum % 10 === 0
+}
+
+/** Returns the value of a decimal digit of any script, such as the Arabic-Indic ones; null for any other character. */
+function digitValue(character: string): number | null {
+  if (!/^\p{Nd}$/u.test(character)) return null
+  const code = character.codePointAt(0)!
+  // In every script the ten digits follow each other; the one for zero has no digit before it or starts a block of ten.
+  let zero = code
+  while (code - zero < 9 && /^\p{Nd}$/u.test(String.fromCodePoint(zero - 1))) zero--
+  return (code - zero) % 10
+}

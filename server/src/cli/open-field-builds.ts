@@ -1,0 +1,54 @@
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { BUILD_FILES, type FieldBuilds } from '../fields/field-builds.ts'
+import type { Log } from '../ports/log.ts'
+
+/** Beside the compiled code in a package: built when the package was. */
+const PACKAGED = new URL('../field-builds/', import.meta.url)
+
+/** The workspace in a checkout, which builds itself; and the builds of earlier releases. */
+const WORKSPACE = new URL('../../../fields/', import.meta.url)
+
+/** What the workspace's `build.ts` exports, as far as it is used here. */
+interface Builder {
+  readonly currentBuild: () => Promise<{ readonly folder: string; readonly hash: string }>
+}
+
+/**
+ * Opens the builds of card fields. In a checkout the current one is built now if it is missing or older than its sources; a
+ * failure is logged, and the vault then serves no card fields.
+ */
+export function openFieldBuilds(log: Log): FieldBuilds {
+  const folders = [new URL('v1/', PACKAGED), new URL('dist/v1/', WORKSPACE)].concat(
+    new URL('released/v1/', WORKSPACE),
+  )
+  const current = findCurrent().catch((error: unknown) => {
+    log.error('card_fields_not_built', error as Error)
+    return null
+  })
+  const files = new Map<string, Buffer>()
+  return { current: () => current, read }
+
+  async function read(build: string, file: string): Promise<Buffer | null> {
+    if (!BUILD_NAME.test(build) || !Object.hasOwn(BUILD_FILES, file)) return null
+    const name = `${build}/${file}`
+    const known = files.get(name)
+    if (known !== undefined) return known
+    await current
+    const folder = folders.find((it) => existsSync(new URL(name, it)))
+    if (folder === undefined) return null
+    const bytes = await readFile(new URL(name, folder))
+    files.set(name, bytes)
+    return bytes
+  }
+}
+
+const BUILD_NAME = /^[0-9a-f]{16}$/
+
+async function findCurrent(): Promise<string> {
+  if (existsSync(PACKAGED)) {
+    return (await readFile(new URL('v1/current', PACKAGED), 'utf8')).trim()
+  }
+  const { currentBuild } = (await import(new URL('build.ts', WORKSPACE).href)) as Builder
+  return (await currentBuild()).hash
+}

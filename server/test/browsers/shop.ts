@@ -1,0 +1,93 @@
+/** A shop of another origin than the vault's: serves the pages that a test gives it, and the vault whose fields they mount. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { startService, type RunningService } from '../kit/running-service.ts'
+
+/** A test card number that no brand issues. */
+export const NUMBER = '4242424242424242'
+
+export interface Shop {
+  readonly vault: RunningService
+  /** Of its pages. */
+  readonly origin: string
+  /** Of the vault, as its pages name it. */
+  readonly vaultOrigin: string
+  /** A public key whose application lists the shop's origin. */
+  readonly publicKey: string
+  /** Serves a page, and returns its URL. */
+  readonly serve: (html: string, headers?: Readonly<Record<string, string>>) => string
+  /** Calls the vault's API. */
+  readonly call: (key: string, method: string, path: string, body?: unknown) => Promise<Reply>
+  /** Creates an application and returns its key. */
+  readonly createKey: (application: object) => Promise<string>
+  readonly close: () => Promise<void>
+}
+
+export interface Reply {
+  readonly status: number
+  readonly body: Record<string, unknown>
+}
+
+export async function openShop(): Promise<Shop> {
+  const vault = await startService()
+  const pages = new Map<string, Page>()
+  const server = createServer((request, response) => {
+    const page = pages.get(request.url!)
+    response.writeHead(page === undefined ? 404 : 200, {
+      'content-type': 'text/html; charset=utf-8',
+      ...page?.headers,
+    })
+    response.end(page?.html)
+  })
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  // Two names of one machine are two origins.
+  const origin = `http://127.0.0.1:${port}`
+  const vaultOrigin = vault.url.replace('127.0.0.1', 'localhost')
+  const createKey = async (application: object): Promise<string> => {
+    const { status, body } = await call(vault.managementKey, 'POST', '/applications', application)
+    if (status !== 201) throw new Error(`No application: ${JSON.stringify(body)}`)
+    return body['key'] as string
+  }
+  return {
+    vault,
+    origin,
+    vaultOrigin,
+    publicKey: await createKey({
+      name: 'Shop page',
+      type: 'public',
+      permissions: ['token:create', 'token:update'],
+      allowed_origins: [origin],
+    }),
+    serve: (html, headers = {}) => {
+      const path = `/${pages.size}`
+      pages.set(path, { html, headers })
+      return origin + path
+    },
+    call,
+    createKey,
+    close: async () => {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+      await vault.stop()
+    },
+  }
+
+  async function call(key: string, method: string, path: string, body?: unknown): Promise<Reply> {
+    const response = await fetch(vault.url + path, {
+      method,
+      headers: { 'BT-API-KEY': key, 'Content-Type': 'application/json' },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    return {
+      status: response.status,
+      body: (text === '' ? {} : JSON.parse(text)) as Reply['body'],
+    }
+  }
+}
+
+interface Page {
+  readonly html: string
+  readonly headers: Readonly<Record<string, string>>
+}
