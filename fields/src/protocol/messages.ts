@@ -10,7 +10,9 @@ import type { CodeError } from '../card/security-code.ts'
 import type { StyleRules } from './style-rules.ts'
 
 export const FIELD_NAMES = ['number', 'expiry', 'cvc', 'name', 'postal-code'] as const
-export type FieldName = (typeof FIELD_NAMES)[number]
+export type CardFieldName = (typeof FIELD_NAMES)[number]
+/** `text` is the field for any other secret. */
+export type FieldName = CardFieldName | 'text'
 
 export type FieldErrorCode = NumberError | ExpiryError | CodeError | 'too-long'
 
@@ -28,7 +30,7 @@ export interface FieldState {
   readonly error: FieldError | null
 }
 
-export interface CardState {
+export interface FieldsState {
   readonly fields: Readonly<Partial<Record<FieldName, FieldState>>>
   /** Whether every field is empty. */
   readonly empty: boolean
@@ -55,47 +57,73 @@ export interface TokenOptions {
   readonly deduplicate_token?: boolean
 }
 
+export const COLOR_SCHEMES = ['light', 'dark', 'light dark'] as const
+export type ColorScheme = (typeof COLOR_SCHEMES)[number]
+
 /** What an iframe is told when it is connected, once. */
-export interface Configuration {
+export type Configuration = CommonConfiguration & RoleConfiguration
+
+export interface CommonConfiguration {
   readonly publicKey: string
-  readonly fields: readonly FieldName[]
   /** BCP 47, such as `de` or `pt-BR`. */
   readonly locale: string
-  /** Accepted brands; null for all. */
-  readonly brands: readonly BrandName[] | null
   /** Of the place where the fields stand, so that they are as light or dark as the page. */
   readonly colorScheme: ColorScheme
   readonly styles: StyleRules
 }
 
-export const COLOR_SCHEMES = ['light', 'dark', 'light dark'] as const
-export type ColorScheme = (typeof COLOR_SCHEMES)[number]
+export type RoleConfiguration =
+  /** Fields of a card; with a group, a part of them that its coordinator reads. `brands` are those accepted, null for all. */
+  | {
+      readonly role: 'card'
+      readonly fields: readonly CardFieldName[]
+      readonly brands: readonly BrandName[] | null
+      readonly group: string | null
+    }
+  /** Hidden: reads the fields of a group, which are in iframes of their own, and submits them together. */
+  | { readonly role: 'coordinator'; readonly group: string }
+  /** A field for any other secret. */
+  | { readonly role: 'text'; readonly label: string; readonly tokenType: string }
+  /** Shows a stored card to its owner. */
+  | { readonly role: 'reveal' }
 
 export type PageMessage =
   | { readonly type: 'configure'; readonly configuration: Configuration }
   | { readonly type: 'style'; readonly styles: StyleRules }
   | { readonly type: 'focus'; readonly field: FieldName | null }
   | { readonly type: 'clear' }
-  | { readonly type: 'tokenize'; readonly call: number; readonly options: TokenOptions }
-  | {
-      readonly type: 'update'
-      readonly call: number
-      readonly tokenId: string
-      readonly options: TokenOptions
-    }
+  | PageCall
+
+/** Answered with a result or a failure of the same number. */
+export type PageCall = { readonly call: number } & CallContent
+
+export type CallContent =
+  | { readonly type: 'tokenize'; readonly options: TokenOptions }
+  | { readonly type: 'update'; readonly tokenId: string; readonly options: TokenOptions }
+  /** To a coordinator: join the fields of the group, each of which is ready. Its result is null. */
+  | { readonly type: 'join'; readonly fields: readonly CardFieldName[] }
+  /** Open a session; its result is the nonce, which the page has authorized for one token. */
+  | { readonly type: 'open-session' }
+  /** Show the token that the session is authorized for. Its result is null. */
+  | { readonly type: 'reveal'; readonly tokenId: string }
 
 export type FrameMessage =
   | { readonly type: 'ready' }
-  | { readonly type: 'change'; readonly state: CardState }
+  | { readonly type: 'change'; readonly state: FieldsState }
   | { readonly type: 'focus' | 'blur' | 'autofill'; readonly field: FieldName }
   /** Enter was pressed in a field. */
   | { readonly type: 'submit' }
+  /** The revealed card was copied to the clipboard. */
+  | { readonly type: 'copy' }
   /** Of the content, in CSS pixels. */
   | { readonly type: 'resize'; readonly height: number }
-  | { readonly type: 'result'; readonly call: number; readonly token: FieldsToken }
+  | { readonly type: 'result'; readonly call: number; readonly result: CallResult }
   | { readonly type: 'failure'; readonly call: number; readonly problem: FieldsProblem }
   /** The configuration was refused; the iframe does nothing any more. */
   | { readonly type: 'refused'; readonly problem: FieldsProblem }
+
+/** A token, a session's nonce, or nothing. */
+export type CallResult = FieldsToken | string | null
 
 /** A token without its data: what of it the page may know. */
 export interface FieldsToken {

@@ -14,6 +14,8 @@ export interface Shop {
   readonly vaultOrigin: string
   /** A public key whose application lists the shop's origin. */
   readonly publicKey: string
+  /** A private key that may store, reveal and use everything, as the shop's own servers have. */
+  readonly privateKey: string
   /** Serves a page, and returns its URL. */
   readonly serve: (html: string, headers?: Readonly<Record<string, string>>) => string
   /** Calls the vault's API. */
@@ -58,6 +60,19 @@ export async function openShop(): Promise<Shop> {
       type: 'public',
       permissions: ['token:create', 'token:update'],
       allowed_origins: [origin],
+    }),
+    privateKey: await createKey({
+      name: 'Shop server',
+      type: 'private',
+      rules: [
+        {
+          description: 'everything',
+          priority: 1,
+          container: '/',
+          transform: 'reveal',
+          permissions: ['token:create', 'token:read', 'token:use'],
+        },
+      ],
     }),
     serve: (html, headers = {}) => {
       const path = `/${pages.size}`

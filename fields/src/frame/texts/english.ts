@@ -10,7 +10,11 @@ export const english: Texts = {
     cvc: 'Security code',
     name: 'Name on card',
     'postal-code': 'Postal code',
+    text: 'Text',
   },
+  copy: 'Copy',
+  copied: 'Copied',
+  notCopied: 'Cannot copy',
   placeholders: { expiry: 'MM / YY' },
   errors: {
     'number.missing': 'Enter the card number.',
@@ -26,6 +30,7 @@ export const english: Texts = {
     'cvc.invalid': 'The security code is too long for this card.',
     'name.missing': 'Enter the name on the card.',
     'postal-code.missing': 'Enter the postal code.',
-    'too-long': 'Enter at most 200 characters.',
+    missing: 'Fill in this field.',
+    'too-long': 'This text is too long.',
   },
 }

@@ -9,6 +9,10 @@ export interface Texts {
   /** Of the document, for screen readers. */
   readonly title: string
   readonly labels: Readonly<Record<FieldName, string>>
+  /** Of the button that copies a revealed value, and what it says once it is done, or cannot be done. */
+  readonly copy: string
+  readonly copied: string
+  readonly notCopied: string
   readonly placeholders: Readonly<Partial<Record<FieldName, string>>>
   /** By code, or by field and code where a field needs a sentence of its own. */
   readonly errors: Readonly<

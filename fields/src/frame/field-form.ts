@@ -1,0 +1,226 @@
+/** The inputs of one iframe: builds them, formats while the buyer types, and knows their state. */
+import type { BrandName } from '../card/brands.ts'
+import { binOf, digitsOf, lastFourOf, NUMBER_DIGITS_MAX, readNumber } from '../card/card-number.ts'
+import type { FieldErrorCode, FieldName, FieldsState, FieldState } from '../protocol/messages.ts'
+import { FIELD_KINDS, type FieldContext, type FieldData } from './field-kinds.ts'
+import type { Texts } from './texts/texts.ts'
+
+export interface FieldFormOptions {
+  readonly fields: readonly FieldName[]
+  readonly acceptedBrands: readonly BrandName[] | null
+  readonly texts: Texts
+  /** Labels that replace those of the language. */
+  readonly labels?: Readonly<Partial<Record<FieldName, string>>>
+  readonly onChange: (state: FieldsState) => void
+  readonly onEvent: (type: 'focus' | 'blur' | 'autofill', field: FieldName) => void
+  readonly onSubmit: () => void
+}
+
+interface Field {
+  readonly name: FieldName
+  readonly element: HTMLElement
+  readonly input: HTMLInputElement
+  readonly errorElement: HTMLElement
+  /** Whether its flaw is shown: it was left, or a submission needed it, and nothing was typed since. */
+  judged: boolean
+}
+
+export class FieldForm {
+  readonly element: HTMLFormElement
+  readonly #options: FieldFormOptions
+  readonly #fields: readonly Field[]
+  /** Of a number in another iframe. */
+  #brandElsewhere: BrandName | null = null
+
+  constructor(options: FieldFormOptions) {
+    this.#options = options
+    this.element = document.createElement('form')
+    this.element.noValidate = true
+    this.#fields = options.fields.map((it) => this.#build(it))
+    this.element.append(...this.#fields.map((it) => it.element))
+    this.element.addEventListener('submit', (event) => event.preventDefault())
+    // Enter submits a form of several inputs only if it has a button.
+    this.element.addEventListener('keydown', (event) => {
+      if (event.key !== 'Enter' || event.isComposing) return
+      event.preventDefault()
+      options.onSubmit()
+    })
+  }
+
+  /** What the page may know. */
+  get state(): FieldsState {
+    const fields = Object.fromEntries(
+      this.#fields.map((it) => [it.name, this.#stateOf(it)]),
+    ) as FieldsState['fields']
+    const states = Object.values(fields)
+    const number = this.#number()
+    const digits = number?.complete === true ? number.digits : null
+    const brands = number?.brands ?? []
+    return {
+      fields,
+      empty: states.every((it) => it.empty),
+      complete: states.every((it) => it.complete),
+      brands,
+      brand: brands[0] ?? null,
+      lastFour: digits === null ? null : lastFourOf(digits),
+      bin: digits === null ? null : binOf(digits),
+    }
+  }
+
+  /** Returns what was typed, or null: then the flaws are shown. */
+  read(): FieldData | null {
+    for (const field of this.#fields) field.judged = true
+    this.#render()
+    this.#options.onChange(this.state)
+    if (!this.state.complete) return null
+    return Object.assign(
+      {},
+      ...this.#fields.map(({ name, input }) => FIELD_KINDS[name].data(input.value)),
+    ) as FieldData
+  }
+
+  /** Moves the focus to a field: the named one, or else the first with a flaw that is shown, or else the first. */
+  focus(name: FieldName | null = null): void {
+    const field =
+      this.#fields.find((it) => it.name === name) ??
+      this.#fields.find((it) => this.#stateOf(it).error !== null) ??
+      this.#fields[0]
+    field?.input.focus()
+  }
+
+  clear(): void {
+    for (const field of this.#fields) {
+      field.input.value = ''
+      field.judged = false
+    }
+    this.#changed()
+  }
+
+  /** Tells the brand of a number in another iframe, which decides how long the code is. */
+  setBrand(brand: BrandName | null): void {
+    this.#brandElsewhere = brand
+    this.#changed()
+  }
+
+  #build(name: FieldName): Field {
+    const { texts, labels } = this.#options
+    const element = document.createElement('div')
+    element.className = `field ${name}`
+    const label = document.createElement('label')
+    label.htmlFor = name
+    label.textContent = labels?.[name] ?? texts.labels[name]
+    const input = document.createElement('input')
+    input.id = name
+    input.name = name
+    input.placeholder = texts.placeholders[name] ?? ''
+    input.spellcheck = false
+    for (const [attribute, value] of Object.entries(FIELD_KINDS[name].attributes)) {
+      input.setAttribute(attribute, value)
+    }
+    input.setAttribute('aria-required', 'true')
+    input.setAttribute('aria-describedby', `${name}-error`)
+    const errorElement = document.createElement('p')
+    errorElement.id = `${name}-error`
+    errorElement.className = 'error'
+    errorElement.setAttribute('aria-live', 'polite')
+    element.append(label, input, errorElement)
+    const field: Field = { name, element, input, errorElement, judged: false }
+    this.#listen(field)
+    return field
+  }
+
+  #listen(field: Field): void {
+    const { name, input } = field
+    const { onEvent } = this.#options
+    input.addEventListener('input', (event) => {
+      // Asked before the text is formatted, which ends the state.
+      const autofilled = isAutofilled(input)
+      format(field, event instanceof InputEvent && event.inputType.startsWith('delete'))
+      field.judged = false
+      this.#changed()
+      if (autofilled) onEvent('autofill', name)
+    })
+    input.addEventListener('focus', () => onEvent('focus', name))
+    input.addEventListener('blur', () => {
+      // An empty field that the buyer tabs through is no mistake yet.
+      if (input.value !== '') field.judged = true
+      this.#changed()
+      onEvent('blur', name)
+    })
+    // Dragged text could be dropped on the page.
+    input.addEventListener('dragstart', (event) => event.preventDefault())
+  }
+
+  #changed(): void {
+    this.#render()
+    this.#options.onChange(this.state)
+  }
+
+  #render(): void {
+    for (const field of this.#fields) {
+      const { error, complete } = this.#stateOf(field)
+      field.element.classList.toggle('complete', complete)
+      field.element.classList.toggle('invalid', error !== null)
+      field.input.setAttribute('aria-invalid', String(error !== null))
+      const message = error?.message ?? ''
+      // Written again, the same text would be announced again.
+      if (field.errorElement.textContent !== message) field.errorElement.textContent = message
+    }
+  }
+
+  #stateOf({ name, input: { value }, judged }: Field): FieldState {
+    const code = FIELD_KINDS[name].fault(value, this.#context())
+    const error = code === null || !judged ? null : { code, message: this.#message(name, code) }
+    return { empty: value.trim() === '', complete: code === null, error }
+  }
+
+  #message(name: FieldName, code: FieldErrorCode): string {
+    const { errors } = this.#options.texts
+    return errors[`${name}.${code}`] ?? errors[code] ?? code
+  }
+
+  #context(): FieldContext {
+    return {
+      brand: this.#number()?.brands[0] ?? this.#brandElsewhere,
+      acceptedBrands: this.#options.acceptedBrands,
+      today: new Date(),
+    }
+  }
+
+  #number(): ReturnType<typeof readNumber> | null {
+    const field = this.#fields.find((it) => it.name === 'number')
+    return field === undefined ? null : readNumber(field.input.value, this.#options.acceptedBrands)
+  }
+}
+
+/** Rewrites the text as it should look, and keeps the caret at the same digit. */
+function format({ name, input }: Field, deleting: boolean): void {
+  const { value } = input
+  const caret = input.selectionStart ?? value.length
+  const atEnd = caret === value.length
+  const formatted = FIELD_KINDS[name].format(value, { deleting, atEnd })
+  if (formatted === value) return
+  const before = digitsOf(value.slice(0, caret), NUMBER_DIGITS_MAX).length
+  input.value = formatted
+  const at = atEnd ? formatted.length : indexAfterDigits(formatted, before)
+  // Elsewhere, a selection would take the focus from the field where autofill was chosen.
+  if (document.activeElement === input) input.setSelectionRange(at, at)
+}
+
+function indexAfterDigits(text: string, count: number): number {
+  let seen = 0
+  for (let at = 0; at < text.length; at++) {
+    if (seen === count) return at
+    if (/\d/.test(text[at]!)) seen++
+  }
+  return text.length
+}
+
+function isAutofilled(input: HTMLInputElement): boolean {
+  try {
+    return input.matches(':autofill')
+  } catch {
+    // Browsers that do not know the pseudo-class tell nothing of autofill.
+    return false
+  }
+}

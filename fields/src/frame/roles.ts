@@ -1,0 +1,223 @@
+/** What an iframe can be: the fields of a card, the hidden coordinator of a group, a field for a text, a revealed card. */
+import type {
+  CallResult,
+  Configuration,
+  FieldName,
+  FieldsProblem,
+  FrameMessage,
+  PageCall,
+  TokenOptions,
+} from '../protocol/messages.ts'
+import { Coordinator, joinGroup } from './coordinator.ts'
+import type { FieldData } from './field-kinds.ts'
+import { FieldForm } from './field-form.ts'
+import { refusal } from './problems.ts'
+import { RevealedCard } from './revealed-card.ts'
+import { Submissions } from './submission.ts'
+import type { Texts } from './texts/texts.ts'
+import { checkTokenOptions } from './token-options.ts'
+import { CallError, vaultClient } from './vault-client.ts'
+
+export interface Role {
+  readonly elements: readonly HTMLElement[]
+  /** By type of call; a role refuses the others. */
+  readonly calls: { readonly [Type in PageCall['type']]?: CallHandler<Type> }
+  readonly focus: (field: FieldName | null) => void
+  readonly clear: () => void
+}
+
+type CallHandler<Type> = (call: Extract<PageCall, { type: Type }>) => Promise<CallResult>
+
+/** How long the vault may take to answer. */
+const TIMEOUT_MS = 30_000
+
+type Send = (message: FrameMessage) => void
+
+export function startRole(configuration: Configuration, texts: Texts, send: Send): Role {
+  switch (configuration.role) {
+    case 'card':
+      return cardRole(configuration, texts, send)
+    case 'coordinator':
+      return coordinatorRole(configuration)
+    case 'text':
+      return textRole(configuration, texts, send)
+    case 'reveal':
+      return revealRole(configuration, texts, send)
+  }
+}
+
+function cardRole(
+  { publicKey, fields, brands, group }: Extract<Configuration, { role: 'card' }>,
+  texts: Texts,
+  send: Send,
+): Role {
+  const sendState = stateSender(send)
+  let tellBrand: ReturnType<typeof joinGroup> | null = null
+  const form = new FieldForm({
+    fields,
+    acceptedBrands: brands,
+    texts,
+    onChange: (state) => {
+      sendState(state)
+      tellBrand?.(state.brand)
+    },
+    onEvent: (type, field) => send({ type, field }),
+    onSubmit: () => send({ type: 'submit' }),
+  })
+  if (group !== null) {
+    tellBrand = joinGroup(group, fields, form)
+    return { elements: [form.element], calls: {}, ...controls(form) }
+  }
+  const submissions = submissionsWith(publicKey)
+  const read = async (): Promise<FieldData> => readOrRefuse(form)
+  return {
+    elements: [form.element],
+    calls: submitting(submissions, 'card', read),
+    ...controls(form, submissions),
+  }
+}
+
+function coordinatorRole({
+  publicKey,
+  group,
+}: Extract<Configuration, { role: 'coordinator' }>): Role {
+  const coordinator = new Coordinator(group)
+  const submissions = submissionsWith(publicKey)
+  const read = async (): Promise<FieldData> => {
+    const data = await coordinator.read()
+    if (data === null) throw new CallError(incomplete())
+    return data
+  }
+  return {
+    elements: [],
+    calls: {
+      ...submitting(submissions, 'card', read),
+      join: async ({ fields }) => {
+        coordinator.join(fields)
+        return null
+      },
+    },
+    focus: () => {},
+    clear: () => submissions.forget(),
+  }
+}
+
+function textRole(
+  { publicKey, label, tokenType }: Extract<Configuration, { role: 'text' }>,
+  texts: Texts,
+  send: Send,
+): Role {
+  const form = new FieldForm({
+    fields: ['text'],
+    acceptedBrands: null,
+    texts,
+    labels: { text: label },
+    onChange: stateSender(send),
+    onEvent: (type, field) => send({ type, field }),
+    onSubmit: () => send({ type: 'submit' }),
+  })
+  const submissions = submissionsWith(publicKey)
+  const read = async (): Promise<string> => String(readOrRefuse(form)['text'])
+  return {
+    elements: [form.element],
+    calls: submitting(submissions, tokenType, read),
+    ...controls(form, submissions),
+  }
+}
+
+function revealRole(
+  { publicKey }: Extract<Configuration, { role: 'reveal' }>,
+  texts: Texts,
+  send: Send,
+): Role {
+  const card = new RevealedCard({
+    client: vaultClient(fetchHere, TIMEOUT_MS),
+    publicKey,
+    texts,
+    onCopy: () => send({ type: 'copy' }),
+  })
+  return {
+    elements: [card.element],
+    calls: {
+      'open-session': async () => await card.openSession(),
+      reveal: async ({ tokenId }) => {
+        await card.show(tokenId)
+        return null
+      },
+    },
+    focus: () => {},
+    clear: () => card.clear(),
+  }
+}
+
+/** Returns the calls that send what `read` returns. It throws if a field has a flaw. */
+function submitting(
+  submissions: Submissions,
+  type: string,
+  read: () => Promise<FieldData | string>,
+): Pick<Role['calls'], 'tokenize' | 'update'> {
+  return {
+    tokenize: async ({ options }) => {
+      const accepted = acceptedOptions(options)
+      return await submissions.create(type, await read(), accepted)
+    },
+    update: async ({ tokenId, options }) => {
+      const accepted = acceptedOptions(options)
+      return await submissions.update(String(tokenId), await read(), accepted)
+    },
+  }
+}
+
+function acceptedOptions(options: TokenOptions): TokenOptions {
+  const checked = checkTokenOptions(options)
+  if ('options' in checked) return checked.options
+  const detail = 'A page cannot create a token with these options.'
+  throw new CallError(refusal('options_invalid', detail, checked.errors))
+}
+
+function readOrRefuse(form: FieldForm): FieldData {
+  const data = form.read()
+  if (data !== null) return data
+  form.focus()
+  throw new CallError(incomplete(form))
+}
+
+/** Each field in an iframe of its own shows its flaw there, so a coordinator cannot name them. */
+function incomplete(form?: FieldForm): FieldsProblem {
+  const errors = Object.entries(form?.state.fields ?? {}).flatMap(([name, { error }]) =>
+    error === null ? [] : [[name, [error.message]] as const],
+  )
+  return refusal(
+    'incomplete',
+    'Some fields are not filled in correctly, and show what is wrong.',
+    Object.fromEntries(errors),
+  )
+}
+
+function controls(form: FieldForm, submissions?: Submissions): Pick<Role, 'focus' | 'clear'> {
+  return {
+    focus: (field) => form.focus(field),
+    clear: () => {
+      form.clear()
+      submissions?.forget()
+    },
+  }
+}
+
+/** Returns a function that sends each state that differs from the last: a page does not learn of every keystroke. */
+function stateSender(send: Send): (state: FieldForm['state']) => void {
+  let last = ''
+  return (state) => {
+    const text = JSON.stringify(state)
+    if (text === last) return
+    last = text
+    send({ type: 'change', state })
+  }
+}
+
+function submissionsWith(publicKey: string): Submissions {
+  return new Submissions(vaultClient(fetchHere, TIMEOUT_MS), publicKey)
+}
+
+/** The browser's `fetch` works only as a method of the window. */
+const fetchHere: typeof fetch = (...parameters) => fetch(...parameters)
