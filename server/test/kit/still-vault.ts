@@ -8,6 +8,7 @@ import { setUp, type TenantSetUp } from '../../src/access/applications/set-up.ts
 import { LocalKeyring } from '../../src/adapters/local-keyring/local-keyring.ts'
 import { createApp, type App, type AppSettings } from '../../src/app.ts'
 import type { InProcessCaller, Plan, TenantSettings } from '../../src/base/access.ts'
+import type { FieldBuilds } from '../../src/fields/field-builds.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { connectInProcess } from '../../src/http/connection/in-process-connections.ts'
 import type { KeyMaker } from '../../src/ports/keyring.ts'
@@ -75,6 +76,7 @@ export interface StillVaultOptions {
   /** Guarded headers that reactors may send. */
   readonly responseHeaders?: readonly string[]
   readonly publicUrl?: string
+  readonly fieldBuilds?: FieldBuilds
   readonly callbackRetryBaseMs?: number
   readonly corsOrigins?: '*' | readonly string[]
   readonly transactions?: Partial<TransactionSettings>
@@ -105,6 +107,7 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
   const first = await addTenant('first', 'enterprise')
   const settings: AppSettings = {
     ...STILL_SETTINGS,
+    fieldBuilds: options.fieldBuilds ?? STILL_SETTINGS.fieldBuilds,
     corsOrigins: options.corsOrigins ?? STILL_SETTINGS.corsOrigins,
     publicAddress: { url: options.publicUrl ?? null, trustedProxies: [] },
     callbackRetryBaseMs: options.callbackRetryBaseMs ?? STILL_SETTINGS.callbackRetryBaseMs,

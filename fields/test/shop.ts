@@ -1,7 +1,7 @@
 /** A shop of another origin than the vault's: serves the pages that a test gives it, and the vault whose fields they mount. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { startService, type RunningService } from '../kit/running-service.ts'
+import { startService, type RunningService } from '../../server/test/kit/running-service.ts'
 
 /** A test card number that no brand issues. */
 export const NUMBER = '4242424242424242'
