@@ -33,7 +33,7 @@ import type { World } from '../src/ports/world.ts'
 import { acceptStandbys } from './accept-standbys.ts'
 import { isArmed, type KillAt, type ServicePoint } from './points.ts'
 import { weakened, type Weakness } from './weak-store.ts'
-import { NO_FIELD_BUILDS } from '../test/kit/still-settings.ts'
+import { NO_FIELD_BUILDS } from '../src/fields/field-builds.ts'
 
 export interface CrashServerOptions {
   readonly folder: string
@@ -85,7 +85,7 @@ async function serve(options: CrashServerOptions): Promise<void> {
     version: '0.0.0',
     fieldBuilds: NO_FIELD_BUILDS,
     corsOrigins: [],
-    publicAddress: { url: null, trustedProxies: [] },
+    publicAddress: { url: null, fieldsUrl: null, trustedProxies: [] },
     callbackRetryBaseMs: CALLBACK_PAUSE_MS,
     tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
     transactions: {

@@ -31,6 +31,7 @@ export interface Config {
   readonly host: string
   readonly port: number
   readonly publicUrl: string | null
+  readonly fieldsUrl: string | null
   readonly trustedProxies: readonly IpBlock[]
   readonly metricsHost: string
   readonly metricsPort: number | null
@@ -104,6 +105,14 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     accepts: 'unset, or an http or https URL without a path such as https://vault.example',
     about:
       'The URL at which clients reach the service: for `Location` headers, and as the origin of its own pages, which may use any public key. If unset, `Location` has `http` and the `Host` of the request, or what a trusted proxy reports, and only pages at an address of this machine are its own.',
+    parse: (text) => (text === '' ? null : parseOrigin(text)),
+  },
+  fieldsUrl: {
+    variable: 'SYMBOLON_FIELDS_URL',
+    default: '',
+    accepts: 'unset, or an http or https URL without a path such as https://fields.example',
+    about:
+      'The URL from which pages load card fields, if it is another host name of the service than SYMBOLON_PUBLIC_URL. Fields at this origin may use any public key. See [browser.md](../browser.md).',
     parse: (text) => (text === '' ? null : parseOrigin(text)),
   },
   trustedProxies: {

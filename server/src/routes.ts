@@ -52,7 +52,6 @@ export function routes(
   const forwarding = proxyEndpoints({ ...proxy, privacyShown: tokens.privacyShown })
   const reactor = reactorEndpoints(reactors, { tokens, ephemeralKeys, storage, wake })
   const callback = callbackEndpoints(wake)
-  const fields = fieldEndpoints(fieldBuilds)
   const documentation = documentationEndpoints(version)
   const described = [
     token.postTokenize,
@@ -128,9 +127,7 @@ export function routes(
     audit.getLogs,
     audit.getLogEntityTypes,
 
-    fields.getScript,
-    fields.getBuildFile,
-    fields.getFrame,
+    ...fieldEndpoints(fieldBuilds),
 
     getLive,
     getReady,
@@ -139,21 +136,28 @@ export function routes(
     documentation.getPage,
     documentation.getOperatingPage,
   ]
-  const getOpenApi: Endpoint = endpoint({
+  const all: (Endpoint | StreamingEndpoint)[] = [...described, openApiEndpoint(version, () => all)]
+  return all
+}
+
+/** Describes `endpoints`, itself included. */
+function openApiEndpoint(
+  version: string,
+  endpoints: () => readonly (Endpoint | StreamingEndpoint)[],
+): Endpoint {
+  // Rendered once, since any client may request it any number of times; and on first use, since most vaults are never asked.
+  let bytes: Promise<Buffer> | undefined
+  return endpoint({
     method: 'GET',
     path: '/openapi.json',
     summary: 'This document',
     permission: 'public',
     answers: { 200: { description: 'The OpenAPI document.', schema: z.looseObject({}) } },
     handle: async ({ world }) => {
-      bytes ??= openApiDocument(all, version, world.clock).then((it) =>
+      bytes ??= openApiDocument(endpoints(), version, world.clock).then((it) =>
         Buffer.from(JSON.stringify(it)),
       )
       return { status: 200, bytes: await bytes }
     },
   })
-  const all = [...described, getOpenApi]
-  // Rendered once, since any client may request it any number of times; and on first use, since most vaults are never asked.
-  let bytes: Promise<Buffer> | undefined
-  return all
 }

@@ -142,7 +142,11 @@ function appSettingsOf(config: Config, fieldBuilds: FieldBuilds): AppSettings {
     fieldBuilds,
     version: version(),
     corsOrigins: config.corsOrigins,
-    publicAddress: { url: config.publicUrl, trustedProxies: config.trustedProxies },
+    publicAddress: {
+      url: config.publicUrl,
+      fieldsUrl: config.fieldsUrl,
+      trustedProxies: config.trustedProxies,
+    },
     callbackRetryBaseMs: config.callbackRetryBaseMs,
     tokens: { tokensMax: config.tokenizeTokensMax, privacyShown: config.tokenPrivacy },
     transactions: {

@@ -10,11 +10,9 @@ import type { Answer } from '../request/response.ts'
 import { BUILD_FILES, type FieldBuilds } from './field-builds.ts'
 import { frameDocument } from './frame-document.ts'
 
-export function fieldEndpoints(
-  builds: FieldBuilds,
-): Record<'getScript' | 'getBuildFile' | 'getFrame', Endpoint> {
-  return {
-    getScript: endpoint({
+export function fieldEndpoints(builds: FieldBuilds): Endpoint[] {
+  return [
+    endpoint({
       method: 'GET',
       path: '/fields/v1/fields.js',
       summary: 'The script of card fields, in its current build',
@@ -29,7 +27,7 @@ export function fieldEndpoints(
       refusals: ['route_not_found'],
       handle: async () => await redirectToCurrent(builds),
     }),
-    getBuildFile: endpoint({
+    endpoint({
       method: 'GET',
       path: '/fields/v1/:build/:file',
       summary: 'A file of a build of card fields',
@@ -45,7 +43,7 @@ export function fieldEndpoints(
       callerChosenIds: true,
       handle: async ({ params }) => await buildFile(builds, params['build']!, params['file']!),
     }),
-    getFrame: endpoint({
+    endpoint({
       method: 'GET',
       path: '/fields/v1/:build/frame/:key_hash',
       summary: 'The document of an iframe with card fields',
@@ -65,7 +63,7 @@ export function fieldEndpoints(
       handle: async ({ world, params }) =>
         frameDocument(await originsOf(world, params['key_hash']!)),
     }),
-  }
+  ]
 }
 
 async function redirectToCurrent(builds: FieldBuilds): Promise<Answer> {

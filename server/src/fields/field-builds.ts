@@ -8,6 +8,9 @@ export interface FieldBuilds {
   readonly read: (build: string, file: string) => Promise<Buffer | null>
 }
 
+/** A vault without card fields. */
+export const NO_FIELD_BUILDS: FieldBuilds = { current: async () => null, read: async () => null }
+
 /** The files of a build that are served, with their types. */
 export const BUILD_FILES: Readonly<Record<string, string>> = {
   'fields.js': 'text/javascript; charset=utf-8',

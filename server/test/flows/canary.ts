@@ -32,7 +32,7 @@ import { canaryOf, findTrace, tracesOf, type Canary } from '../kit/canary.ts'
 import { invalidBody, invalidPayload, secretText, validPayload } from '../kit/payloads.ts'
 import { openPlace, type PlaceName, type SearchedPlace } from '../kit/searched-place.ts'
 import { SEED } from '../kit/seed.ts'
-import { NO_FIELD_BUILDS } from '../kit/still-settings.ts'
+import { NO_FIELD_BUILDS } from '../../src/fields/field-builds.ts'
 
 export interface CanaryReport {
   readonly seed: number
@@ -273,7 +273,7 @@ async function openVault(
     version: '0.0.0',
     fieldBuilds: NO_FIELD_BUILDS,
     corsOrigins: '*',
-    publicAddress: { url: null, trustedProxies: [] },
+    publicAddress: { url: null, fieldsUrl: null, trustedProxies: [] },
     callbackRetryBaseMs: CALLBACK_PAUSE_MS,
     tokens: { tokensMax: 10_000, privacyShown: false },
     transactions: {

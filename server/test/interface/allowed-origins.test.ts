@@ -142,6 +142,11 @@ describe('a key whose application lists origins', () => {
       { origin: 'https://vault.example' },
       { publicUrl: 'https://vault.example' },
     ],
+    [
+      'card fields at a host name of their own',
+      { origin: 'https://fields.example' },
+      { publicUrl: 'https://vault.example', fieldsUrl: 'https://fields.example' },
+    ],
   ]
   for (const [from, headers, options] of allowed) {
     test(`works from ${from}`, async () => {

@@ -1,5 +1,5 @@
 import type { AppSettings } from '../../src/app.ts'
-import type { FieldBuilds } from '../../src/fields/field-builds.ts'
+import { NO_FIELD_BUILDS } from '../../src/fields/field-builds.ts'
 import {
   CALLBACK_PAUSE_MS,
   JOB_STORAGE_BYTES_MAX,
@@ -8,15 +8,12 @@ import {
   TRANSACTIONS_OPEN_MAX,
 } from '../../src/base/limits.ts'
 
-/** A vault without card fields. */
-export const NO_FIELD_BUILDS: FieldBuilds = { current: async () => null, read: async () => null }
-
 /** Operator settings of a still vault, unless a test has its own. */
 export const STILL_SETTINGS: AppSettings = {
   version: '0.0.0',
   fieldBuilds: NO_FIELD_BUILDS,
   corsOrigins: '*',
-  publicAddress: { url: null, trustedProxies: [] },
+  publicAddress: { url: null, fieldsUrl: null, trustedProxies: [] },
   callbackRetryBaseMs: CALLBACK_PAUSE_MS,
   tokens: { tokensMax: 100, privacyShown: false },
   transactions: {

@@ -76,6 +76,7 @@ export interface StillVaultOptions {
   /** Guarded headers that reactors may send. */
   readonly responseHeaders?: readonly string[]
   readonly publicUrl?: string
+  readonly fieldsUrl?: string
   readonly fieldBuilds?: FieldBuilds
   readonly callbackRetryBaseMs?: number
   readonly corsOrigins?: '*' | readonly string[]
@@ -109,7 +110,11 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
     ...STILL_SETTINGS,
     fieldBuilds: options.fieldBuilds ?? STILL_SETTINGS.fieldBuilds,
     corsOrigins: options.corsOrigins ?? STILL_SETTINGS.corsOrigins,
-    publicAddress: { url: options.publicUrl ?? null, trustedProxies: [] },
+    publicAddress: {
+      url: options.publicUrl ?? null,
+      fieldsUrl: options.fieldsUrl ?? null,
+      trustedProxies: [],
+    },
     callbackRetryBaseMs: options.callbackRetryBaseMs ?? STILL_SETTINGS.callbackRetryBaseMs,
     transactions: { ...STILL_SETTINGS.transactions, ...options.transactions },
     tokens: {

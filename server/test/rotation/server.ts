@@ -23,7 +23,7 @@ import { unfinishedRotations } from '../../src/key-rotation/rotate-data-key.ts'
 import { fill, type Samples } from '../../bench/fill.ts'
 import { PATIENT } from '../kit/postgres/patient-store.ts'
 import { stillRunner } from '../kit/still-runner.ts'
-import { NO_FIELD_BUILDS } from '../kit/still-settings.ts'
+import { NO_FIELD_BUILDS } from '../../src/fields/field-builds.ts'
 
 export interface RotatingServerOptions {
   readonly folder: string
@@ -67,7 +67,7 @@ async function serve(options: RotatingServerOptions): Promise<void> {
       version: '0.0.0',
       fieldBuilds: NO_FIELD_BUILDS,
       corsOrigins: [],
-      publicAddress: { url: null, trustedProxies: [] },
+      publicAddress: { url: null, fieldsUrl: null, trustedProxies: [] },
       callbackRetryBaseMs: CALLBACK_PAUSE_MS,
       tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
       transactions: {

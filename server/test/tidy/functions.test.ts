@@ -23,7 +23,7 @@ const LONG: Readonly<Record<string, number>> = {
   'src/http/server.ts createServer': 98,
   'src/proxy/exchange.ts exchange': 73,
   'src/reactors/endpoints.ts reactorEndpoints': 165,
-  'src/routes.ts routes': 109,
+  'src/routes.ts routes': 96,
   'src/tokens/endpoints.ts tokenEndpoints': 169,
 }
 

@@ -11,6 +11,8 @@ import { inBlock, parseIpAddress, type IpBlock } from '../../base/ip-address.ts'
 export interface PublicAddress {
   /** Such as `https://vault.example`; null if it depends on the request. */
   readonly url: string | null
+  /** The origin of card fields, if it is another. */
+  readonly fieldsUrl: string | null
   /** The addresses of proxies whose `Forwarded` and `X-Forwarded-*` headers are believed. */
   readonly trustedProxies: readonly IpBlock[]
 }
@@ -33,16 +35,16 @@ export function absoluteUrl(
 }
 
 /**
- * Returns the origin of the pages that this service serves, or null if it is not known. Without a setting, the `Host` of a request
- * says it only on this machine: a page of an attacker's can have its own name resolved to the address of this service.
+ * Whether `origin` is that of pages this service serves. Without a setting, the `Host` of a request says it only on this machine: an
+ * attacker's page can have its own name resolved to the address of this service.
  */
-export function ownOrigin(
+export function isOwnOrigin(
+  origin: string,
   { headers }: Pick<IncomingMessage, 'headers'>,
-  { url }: Pick<PublicAddress, 'url'>,
-): string | null {
-  if (url !== null) return url
-  const origin = `http://${headers.host}`
-  return isLoopbackOrigin(origin) ? origin : null
+  { url, fieldsUrl }: Pick<PublicAddress, 'url' | 'fieldsUrl'>,
+): boolean {
+  if (origin === url || origin === fieldsUrl) return true
+  return url === null && origin === `http://${headers.host}` && isLoopbackOrigin(origin)
 }
 
 /** What the client's own connection was, as the proxy nearest to it saw it. */
