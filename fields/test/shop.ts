@@ -20,6 +20,12 @@ export interface Shop {
   readonly serve: (html: string, headers?: Readonly<Record<string, string>>) => string
   /** Calls the vault's API. */
   readonly call: (key: string, method: string, path: string, body?: unknown) => Promise<Reply>
+  /** Stores a card, and returns the id of its token. */
+  readonly store: (card: object) => Promise<string>
+  /** Returns the data of a token. */
+  readonly stored: (tokenId: string) => Promise<unknown>
+  /** Authorizes a session to reveal one token, as a backend does after it has checked whose it is. */
+  readonly authorize: (nonce: string, tokenId: string) => Promise<void>
   /** Creates an application and returns its key. */
   readonly createKey: (application: object) => Promise<string>
   readonly close: () => Promise<void>
@@ -51,34 +57,38 @@ export async function openShop(): Promise<Shop> {
     if (status !== 201) throw new Error(`No application: ${JSON.stringify(body)}`)
     return body['key'] as string
   }
+  const publicKey = await createKey({
+    name: 'Shop page',
+    type: 'public',
+    permissions: ['token:create', 'token:update'],
+    allowed_origins: [origin],
+  })
+  const privateKey = await createKey({
+    name: 'Shop server',
+    type: 'private',
+    rules: [
+      {
+        description: 'everything',
+        priority: 1,
+        container: '/',
+        transform: 'reveal',
+        permissions: ['token:create', 'token:read', 'token:use'],
+      },
+    ],
+  })
   return {
     vault,
     origin,
     vaultOrigin,
-    publicKey: await createKey({
-      name: 'Shop page',
-      type: 'public',
-      permissions: ['token:create', 'token:update'],
-      allowed_origins: [origin],
-    }),
-    privateKey: await createKey({
-      name: 'Shop server',
-      type: 'private',
-      rules: [
-        {
-          description: 'everything',
-          priority: 1,
-          container: '/',
-          transform: 'reveal',
-          permissions: ['token:create', 'token:read', 'token:use'],
-        },
-      ],
-    }),
-    serve: (html, headers = {}) => {
-      const path = `/${pages.size}`
-      pages.set(path, { html, headers })
-      return origin + path
+    publicKey,
+    privateKey,
+    serve,
+    store: async (data) => {
+      const { body } = await call(privateKey, 'POST', '/tokens', { type: 'card', data })
+      return body['id'] as string
     },
+    stored: async (id) => (await call(privateKey, 'GET', `/tokens/${id}`)).body['data'],
+    authorize,
     call,
     createKey,
     close: async () => {
@@ -86,6 +96,24 @@ export async function openShop(): Promise<Shop> {
       await new Promise((resolve) => server.close(resolve))
       await vault.stop()
     },
+  }
+
+  function serve(html: string, headers: Readonly<Record<string, string>> = {}): string {
+    const path = `/${pages.size}`
+    pages.set(path, { html, headers })
+    return origin + path
+  }
+
+  async function authorize(nonce: string, tokenId: string): Promise<void> {
+    const rule = {
+      description: 'the owner looks at a card',
+      priority: 1,
+      transform: 'reveal',
+      permissions: ['token:read'],
+      conditions: [{ attribute: 'id', operator: 'equals', value: tokenId }],
+    }
+    const reply = await call(privateKey, 'POST', '/sessions/authorize', { nonce, rules: [rule] })
+    if (reply.status !== 200) throw new Error(`Not authorized: ${JSON.stringify(reply.body)}`)
   }
 
   async function call(key: string, method: string, path: string, body?: unknown): Promise<Reply> {

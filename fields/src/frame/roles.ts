@@ -34,16 +34,10 @@ const TIMEOUT_MS = 30_000
 type Send = (message: FrameMessage) => void
 
 export function startRole(configuration: Configuration, texts: Texts, send: Send): Role {
-  switch (configuration.role) {
-    case 'card':
-      return cardRole(configuration, texts, send)
-    case 'coordinator':
-      return coordinatorRole(configuration)
-    case 'text':
-      return textRole(configuration, texts, send)
-    case 'reveal':
-      return revealRole(configuration, texts, send)
-  }
+  if (configuration.role === 'card') return cardRole(configuration, texts, send)
+  if (configuration.role === 'coordinator') return coordinatorRole(configuration)
+  if (configuration.role === 'text') return textRole(configuration, texts, send)
+  return revealRole(configuration, texts, send)
 }
 
 function cardRole(
@@ -163,7 +157,7 @@ function submitting(
     },
     update: async ({ tokenId, options }) => {
       const accepted = acceptedOptions(options)
-      return await submissions.update(String(tokenId), await read(), accepted)
+      return await submissions.update(tokenId, await read(), accepted)
     },
   }
 }

@@ -29,7 +29,7 @@ export function checkTokenOptions(
     if (fault === null) kept[name] = value
     else errors[name] = [fault]
   }
-  return Object.keys(errors).length === 0 ? { options: kept as TokenOptions } : { errors }
+  return Object.keys(errors).length === 0 ? { options: kept } : { errors }
 }
 
 function faultOf(name: string, value: unknown): string | null {

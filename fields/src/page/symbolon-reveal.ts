@@ -11,10 +11,7 @@ export class SymbolonReveal extends FrameElement {
    * Shows the token. `authorize` gets the nonce of the iframe's session, and resolves once the page's backend has authorized it:
    * `POST /sessions/authorize` with the transform `reveal` for this one id. Rejects with a FieldsError.
    */
-  async reveal(
-    tokenId: string,
-    authorize: (nonce: string) => Promise<unknown> | unknown,
-  ): Promise<void> {
+  async reveal(tokenId: string, authorize: (nonce: string) => unknown): Promise<void> {
     const nonce = (await this.call({ type: 'open-session' })) as string
     await authorize(nonce)
     await this.call({ type: 'reveal', tokenId })
