@@ -17,6 +17,7 @@ export const PACKAGES = {
   mkfifo: 'coreutils',
   npm: 'npm',
   prlimit: 'util-linux',
+  python3: 'python3',
   setpriv: 'util-linux',
   unshare: 'util-linux',
 } as const
