@@ -17,7 +17,7 @@ export const fields: RunCommand = async ({ flags, out, err }) => {
   if (script === null) return 1
   const url = fieldsUrl ?? publicUrl
   const src = `${url ?? `http://localhost:${port}`}/fields/v1/${build}/fields.js`
-  const integrity = `sha384-${hash('sha384', script, 'base64')}`
+  const integrity = `sha384-${hash('sha384', script.content, 'base64')}`
   if (flags['json'] !== undefined) {
     out(JSON.stringify({ src, integrity }))
     return 0

@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { BUILD_FILES, type FieldBuilds } from '../fields/field-builds.ts'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import { BUILD_FILES, type BuildFile, type FieldBuilds } from '../fields/field-builds.ts'
 import type { Log } from '../ports/log.ts'
 
 /** Beside the compiled code in a package: built when the package was. */
@@ -26,10 +28,10 @@ export function openFieldBuilds(log: Pick<Log, 'error'>): FieldBuilds {
     log.error('card_fields_not_built', error as Error)
     return null
   })
-  const files = new Map<string, Buffer>()
+  const files = new Map<string, BuildFile>()
   return { current: () => current, read }
 
-  async function read(build: string, file: string): Promise<Buffer | null> {
+  async function read(build: string, file: string): Promise<BuildFile | null> {
     if (!BUILD_NAME.test(build) || !Object.hasOwn(BUILD_FILES, file)) return null
     const name = `${build}/${file}`
     const known = files.get(name)
@@ -37,9 +39,10 @@ export function openFieldBuilds(log: Pick<Log, 'error'>): FieldBuilds {
     await current
     const folder = folders.find((it) => existsSync(new URL(name, it)))
     if (folder === undefined) return null
-    const bytes = await readFile(new URL(name, folder))
-    files.set(name, bytes)
-    return bytes
+    const content = await readFile(new URL(name, folder))
+    const loaded = { content, gzipped: await promisify(gzip)(content, { level: 9 }) }
+    files.set(name, loaded)
+    return loaded
   }
 }
 

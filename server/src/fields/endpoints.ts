@@ -81,16 +81,18 @@ async function redirectToCurrent(builds: FieldBuilds): Promise<Answer> {
 
 async function buildFile(builds: FieldBuilds, build: string, file: string): Promise<Answer> {
   const type = Object.hasOwn(BUILD_FILES, file) ? BUILD_FILES[file]! : null
-  const bytes = type === null ? null : await builds.read(build, file)
-  if (type === null || bytes === null) throw new ServiceError('route_not_found')
+  const found = type === null ? null : await builds.read(build, file)
+  if (type === null || found === null) throw new ServiceError('route_not_found')
   return {
     status: 200,
-    bytes,
+    bytes: found.content,
+    gzipped: found.gzipped,
     headers: {
       ...FOR_ANY_PAGE,
       'content-type': type,
       'cache-control': 'public, max-age=31536000, immutable',
       'x-content-type-options': 'nosniff',
+      vary: 'Accept-Encoding',
     },
   }
 }

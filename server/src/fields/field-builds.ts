@@ -5,7 +5,12 @@ export interface FieldBuilds {
   /** Returns the name of the current build, or null if there is none. */
   readonly current: () => Promise<string | null>
   /** Returns a file of a build, or null. `build` and `file` may be anything. */
-  readonly read: (build: string, file: string) => Promise<Buffer | null>
+  readonly read: (build: string, file: string) => Promise<BuildFile | null>
+}
+
+export interface BuildFile {
+  readonly content: Buffer
+  readonly gzipped: Buffer
 }
 
 /** A vault without card fields. */

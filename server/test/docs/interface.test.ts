@@ -18,7 +18,10 @@ test('every example of the interface answers what the page says, in order, in on
     tokensMax: limits.TOKENIZE_TOKENS_MAX,
     fieldBuilds: {
       current: async () => '0123456789abcdef',
-      read: async (build, file) => Buffer.from(`${file} of ${build}`),
+      read: async (build, file) => {
+        const content = Buffer.from(`${file} of ${build}`)
+        return { content, gzipped: content }
+      },
     },
   })
   const { egress, runner } = vault.world

@@ -1,6 +1,7 @@
 /** What the vault serves for card fields: scripts for any page, and documents for the pages of one application. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import { hashApiKey } from '../../src/access/api-key.ts'
 import type { JsonObject } from '../../src/base/json.ts'
 import type { FieldBuilds } from '../../src/fields/field-builds.ts'
@@ -13,7 +14,10 @@ const PUBLIC = { name: 'Shop', type: 'public', permissions: ['token:create'] }
 
 const BUILDS: FieldBuilds = {
   current: async () => BUILD,
-  read: async (build, file) => (build === BUILD ? Buffer.from(`content of ${file}`) : null),
+  read: async (build, file) => {
+    const content = Buffer.from(`content of ${file}`)
+    return build === BUILD ? { content, gzipped: gzipSync(content) } : null
+  },
 }
 
 describe('the script', () => {
@@ -46,6 +50,26 @@ describe('the script', () => {
       assert.equal(reply.headers['access-control-allow-origin'], '*')
       assert.equal(reply.headers['cross-origin-resource-policy'], 'cross-origin')
       assert.equal(reply.headers['x-content-type-options'], 'nosniff')
+    })
+  }
+
+  for (const accepted of ['gzip, deflate, br', 'br;q=1.0, gzip;q=0.5', '*']) {
+    test(`is compressed for a browser that accepts ${accepted}`, async () => {
+      const path = `/fields/v1/${BUILD}/fields.js`
+      const reply = await vault.call('GET', path, { headers: { 'accept-encoding': accepted } })
+      assert.equal(reply.headers['content-encoding'], 'gzip')
+      assert.equal(reply.headers['vary'], 'Accept-Encoding')
+      assert.equal(String(gunzipSync(reply.bytes)), 'content of fields.js')
+      assert.equal(Number(reply.headers['content-length']), reply.bytes.length)
+    })
+  }
+
+  for (const accepted of ['br', 'gzip;q=0', 'gzip;q=0.0, br', 'xgzip', 'identity']) {
+    test(`is not compressed for a client that accepts ${accepted}`, async () => {
+      const path = `/fields/v1/${BUILD}/fields.js`
+      const reply = await vault.call('GET', path, { headers: { 'accept-encoding': accepted } })
+      assert.equal(reply.headers['content-encoding'], undefined)
+      assert.equal(reply.text, 'content of fields.js')
     })
   }
 
