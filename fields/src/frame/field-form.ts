@@ -1,6 +1,7 @@
 /** The inputs of one iframe: builds them, formats while the buyer types, and knows their state. */
 import type { BrandName } from '../card/brands.ts'
-import { binOf, digitsOf, lastFourOf, NUMBER_DIGITS_MAX, readNumber } from '../card/card-number.ts'
+import { binOf, lastFourOf, readNumber } from '../card/card-number.ts'
+import { caretAfter } from '../card/caret.ts'
 import type { FieldErrorCode, FieldName, FieldsState, FieldState } from '../protocol/messages.ts'
 import { FIELD_KINDS, type FieldContext, type FieldData } from './field-kinds.ts'
 import type { Texts } from './texts/texts.ts'
@@ -135,7 +136,7 @@ export class FieldForm {
     input.addEventListener('input', (event) => {
       // Asked before the text is formatted, which ends the state.
       const autofilled = isAutofilled(input)
-      format(field, event instanceof InputEvent && event.inputType.startsWith('delete'))
+      format(field, event instanceof InputEvent ? event.inputType : '')
       field.judged = false
       this.#changed()
       if (autofilled) onEvent('autofill', name)
@@ -194,26 +195,17 @@ export class FieldForm {
 }
 
 /** Rewrites the text as it should look, and keeps the caret at the same digit. */
-function format({ name, input }: Field, deleting: boolean): void {
+function format({ name, input }: Field, inputType: string): void {
   const { value } = input
   const caret = input.selectionStart ?? value.length
   const atEnd = caret === value.length
+  const deleting = inputType.startsWith('delete')
   const formatted = FIELD_KINDS[name].format(value, { deleting, atEnd })
   if (formatted === value) return
-  const before = digitsOf(value.slice(0, caret), NUMBER_DIGITS_MAX).length
   input.value = formatted
-  const at = atEnd ? formatted.length : indexAfterDigits(formatted, before)
+  const at = caretAfter(value, caret, formatted, inputType === 'deleteContentForward')
   // Elsewhere, a selection would take the focus from the field where autofill was chosen.
   if (document.activeElement === input) input.setSelectionRange(at, at)
-}
-
-function indexAfterDigits(text: string, count: number): number {
-  let seen = 0
-  for (let at = 0; at < text.length; at++) {
-    if (seen === count) return at
-    if (/\d/.test(text[at]!)) seen++
-  }
-  return text.length
 }
 
 function isAutofilled(input: HTMLInputElement): boolean {
