@@ -2,9 +2,9 @@
 import type { BrandName } from '../card/brands.ts'
 import { binOf, lastFourOf, readNumber } from '../card/card-number.ts'
 import { caretAfter } from '../card/caret.ts'
-import type { FieldErrorCode, FieldName, FieldsState, FieldState } from '../protocol/messages.ts'
+import type { FieldName, FieldsState, FieldState } from '../protocol/messages.ts'
 import { FIELD_KINDS, type FieldContext, type FieldData } from './field-kinds.ts'
-import type { Texts } from './texts/texts.ts'
+import { messageOf, type Texts } from './texts/texts.ts'
 
 export interface FieldFormOptions {
   readonly fields: readonly FieldName[]
@@ -171,13 +171,11 @@ export class FieldForm {
 
   #stateOf({ name, input: { value }, judged }: Field): FieldState {
     const code = FIELD_KINDS[name].fault(value, this.#context())
-    const error = code === null || !judged ? null : { code, message: this.#message(name, code) }
+    const error =
+      code === null || !judged
+        ? null
+        : { code, message: messageOf(this.#options.texts, name, code) }
     return { empty: value.trim() === '', complete: code === null, error }
-  }
-
-  #message(name: FieldName, code: FieldErrorCode): string {
-    const { errors } = this.#options.texts
-    return errors[`${name}.${code}`] ?? errors[code] ?? code
   }
 
   #context(): FieldContext {
