@@ -113,7 +113,11 @@ describe('readNumber()', () => {
     assert.deepEqual(readNumber(number).brands, ['visa', 'dankort'])
     for (const brand of ['visa', 'dankort'] as const) {
       assert.equal(readNumber(number, [brand]).error, null)
+      assert.deepEqual(readNumber(number, [brand]).choices, [brand])
     }
+    assert.deepEqual(readNumber(number).choices, ['visa', 'dankort'])
+    assert.deepEqual(readNumber(number, ['dankort', 'visa']).choices, ['visa', 'dankort'])
+    assert.deepEqual(readNumber(number, ['mastercard']).choices, [])
     assert.equal(readNumber(number, ['mastercard']).error, 'brand-not-accepted')
   })
 

@@ -16,6 +16,8 @@ export interface NumberState {
   readonly digits: string
   /** None while that is open, two for co-branded cards. */
   readonly brands: readonly BrandName[]
+  /** Those of them that the shop takes: the buyer may choose if there are two. */
+  readonly choices: readonly BrandName[]
   /** Whether it may be sent: long enough for its brand, with a correct check digit, of an accepted brand. */
   readonly complete: boolean
   /** Whether no further digit fits. */
@@ -47,6 +49,7 @@ export function readNumber(
   return {
     digits,
     brands,
+    choices: brands.filter((it) => accepted === null || accepted.includes(it)),
     complete: error === null,
     full: digits.length >= lengths.at(-1)!,
     error,

@@ -3,6 +3,7 @@ import type { BrandName } from '../card/brands.ts'
 import { binOf, lastFourOf, readNumber } from '../card/card-number.ts'
 import { caretAfter } from '../card/caret.ts'
 import type { FieldName, FieldsState, FieldState } from '../protocol/messages.ts'
+import { BrandChoice } from './brand-choice.ts'
 import { FIELD_KINDS, type FieldContext, type FieldData } from './field-kinds.ts'
 import { messageOf, type Texts } from './texts/texts.ts'
 
@@ -15,6 +16,13 @@ export interface FieldFormOptions {
   readonly onChange: (state: FieldsState) => void
   readonly onEvent: (type: 'focus' | 'blur' | 'autofill', field: FieldName) => void
   readonly onSubmit: () => void
+}
+
+/** What was typed, without a flaw. */
+export interface Reading {
+  readonly data: FieldData
+  /** The brand that the buyer chose of a co-branded card; null for every other card, and without a choice. */
+  readonly chosenBrand: BrandName | null
 }
 
 interface Field {
@@ -30,6 +38,7 @@ export class FieldForm {
   readonly element: HTMLFormElement
   readonly #options: FieldFormOptions
   readonly #fields: readonly Field[]
+  readonly #brandChoice: BrandChoice
   /** Of a number in another iframe. */
   #brandElsewhere: BrandName | null = null
 
@@ -38,6 +47,8 @@ export class FieldForm {
     this.element = document.createElement('form')
     this.element.noValidate = true
     this.#fields = options.fields.map((it) => this.#build(it))
+    this.#brandChoice = new BrandChoice(options.texts.brandChoice, () => this.#changed())
+    this.#fields.find((it) => it.name === 'number')?.element.append(this.#brandChoice.element)
     this.element.append(...this.#fields.map((it) => it.element))
     this.element.addEventListener('submit', (event) => event.preventDefault())
     // Enter submits a form of several inputs only if it has a button.
@@ -56,28 +67,29 @@ export class FieldForm {
     const states = Object.values(fields)
     const number = this.#number()
     const digits = number?.complete === true ? number.digits : null
-    const brands = number?.brands ?? []
+    const { brands = [], choices = [] } = number ?? {}
     return {
       fields,
       empty: states.every((it) => it.empty),
       complete: states.every((it) => it.complete),
       brands,
-      brand: brands[0] ?? null,
+      brand: choices.length === 1 ? choices[0]! : this.#brandChoice.chosen,
       lastFour: digits === null ? null : lastFourOf(digits),
       bin: digits === null ? null : binOf(digits),
     }
   }
 
   /** Returns what was typed, or null: then the flaws are shown. */
-  read(): FieldData | null {
+  read(): Reading | null {
     for (const field of this.#fields) field.judged = true
     this.#render()
     this.#options.onChange(this.state)
     if (!this.state.complete) return null
-    return Object.assign(
+    const data = Object.assign(
       {},
       ...this.#fields.map(({ name, input }) => FIELD_KINDS[name].data(input.value)),
     ) as FieldData
+    return { data, chosenBrand: this.#brandChoice.chosen }
   }
 
   /** Moves the focus to a field: the named one, or else the first with a flaw that is shown, or else the first. */
@@ -158,6 +170,7 @@ export class FieldForm {
   }
 
   #render(): void {
+    this.#brandChoice.offer(this.#number()?.choices ?? [])
     for (const field of this.#fields) {
       const { error, complete } = this.#stateOf(field)
       field.element.classList.toggle('complete', complete)

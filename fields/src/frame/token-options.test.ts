@@ -4,7 +4,8 @@ import type { Json } from '../../../server/src/base/json.ts'
 import type { Scope } from '../../../server/src/expressions/evaluation-run.ts'
 import { evaluateMask, parseMask } from '../../../server/src/expressions/mask.ts'
 import * as fc from '../../../server/test/kit/fast-check.ts'
-import { checkTokenOptions } from './token-options.ts'
+import type { TokenOptions } from '../protocol/messages.ts'
+import { checkTokenOptions, withBrand } from './token-options.ts'
 
 const PLAIN_MASKS = [
   '{{ data.number | last4 }}',
@@ -198,6 +199,30 @@ describe('checkTokenOptions()', () => {
       { numRuns: 3000 },
     )
     assert.ok(passed > 100, `only ${passed} masks passed`)
+  })
+})
+
+describe('withBrand()', () => {
+  test('adds the brand to the metadata, and changes nothing else', () => {
+    assert.deepEqual(withBrand({}, 'dankort'), { metadata: { brand: 'dankort' } })
+    const options = { metadata: { order: '4711' }, mask: null }
+    assert.deepEqual(withBrand(options, 'dankort'), {
+      metadata: { order: '4711', brand: 'dankort' },
+      mask: null,
+    })
+    assert.deepEqual(options.metadata, { order: '4711' })
+  })
+
+  test('changes nothing without a choice', () => {
+    const options = { metadata: { order: '4711' } }
+    assert.equal(withBrand(options, null), options)
+  })
+
+  test('leaves a brand that the page has set, and metadata that is no object', () => {
+    for (const metadata of [{ brand: 'x' }, { brand: '' }, null, 'x', ['x']]) {
+      const options = { metadata } as TokenOptions
+      assert.equal(withBrand(options, 'dankort'), options)
+    }
   })
 })
 

@@ -4,6 +4,7 @@
  * The vault evaluates expressions over the data, so a page that chose them freely could have the number copied to where its
  * scripts, or its shop, can read it. Hence a closed list of members, in which no expression stands, except masks that show little.
  */
+import type { BrandName } from '../card/brands.ts'
 import type { TokenOptions } from '../protocol/messages.ts'
 
 const MEMBERS = ['metadata', 'containers', 'mask', 'expires_at', 'deduplicate_token'] as const
@@ -32,7 +33,7 @@ export function checkTokenOptions(
   | { readonly options: TokenOptions }
   | { readonly errors: Readonly<Record<string, readonly string[]>> } {
   const plain = plainOf(options)
-  if (typeof plain !== 'object' || plain === null || Array.isArray(plain)) {
+  if (!isObject(plain)) {
     return { errors: { options: ['The options must be an object that JSON can hold.'] } }
   }
   const errors = Object.entries(plain).flatMap(([name, value]) => {
@@ -42,6 +43,17 @@ export function checkTokenOptions(
   return errors.length === 0
     ? { options: plain as TokenOptions }
     : { errors: Object.fromEntries(errors) }
+}
+
+/**
+ * Returns `options` with the brand that the buyer chose, if one, in `metadata`, as `brand`. What the page says there itself stays; so does
+ * metadata that is no object, which the vault will judge.
+ */
+export function withBrand(options: TokenOptions, brand: BrandName | null): TokenOptions {
+  if (brand === null) return options
+  const { metadata = {} } = options
+  if (!isObject(metadata) || Object.hasOwn(metadata, 'brand')) return options
+  return { ...options, metadata: { ...metadata, brand } }
 }
 
 function plainOf(options: unknown): unknown {
@@ -61,6 +73,10 @@ function faultOf(name: string, value: unknown): string | null {
   if (names.some(isTemplate)) return 'Expressions are not allowed in names.'
   if (name !== 'mask') return texts.some(isTemplate) ? 'Expressions are not allowed here.' : null
   return texts.every((it) => !isTemplate(it) || PLAIN_MASK.test(it)) ? null : MASK_FAULT
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Whether the vault may read more in it than its characters: `{{` opens an expression, and a tag is refused. */
