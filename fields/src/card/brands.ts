@@ -2,17 +2,17 @@
  * Card brands by the first digits of a number.
  *
  * Source: ISO/IEC 7812 issuer ranges, compiled from the "Payment card number" article of Wikipedia and compared with
- * `credit-card-type` 10.3.0 (braintree, MIT), read in November 2026. Where the two differ, the wider set of lengths counts, since a
- * refused card is a lost sale and the check digit still catches typing errors.
+ * `credit-card-type` 10.3.0 (braintree, MIT), read in November 2026. Where they differ, the wider set of lengths counts: a
+ * refused card is a lost sale, and the check digit still catches typing errors.
  *
  * No public table is complete, and these cannot be known from one:
  *
  * - Domestic schemes on cards of an international brand share its ranges: Cartes Bancaires, Bancontact, girocard, PagoBANCOMAT,
  *   eftpos. Only the issuer's BIN file, which networks license to acquirers, says which cards carry them.
- * - Maestro's ranges are 50, 56 to 58 and 6 as a whole, without the ranges of others. Only those that no other network uses are
- *   listed. Its numbers of 12 digits are left out, since the vault stores 13 to 19.
- * - Troy, RuPay and Elo have ranges within Discover's 65 that grow. A number of a range that is not listed counts as Discover. So
- *   does one of Troy in ranges of eight digits.
+ * - Maestro's ranges are 50, 56 to 58 and 6 as a whole, without the ranges of others. Only those that no other network uses
+ *   are listed. Its numbers of 12 digits are left out, since the vault stores 13 to 19.
+ * - Troy, RuPay and Elo have ranges within Discover's 65, and more are added. A number of a range that is not listed counts as
+ *   Discover. So does one in a range of eight digits, of which Troy has some.
  * - RuPay's 8172 to 8199 are the part of 81 that UnionPay leaves free; no source lists them one by one.
  * - Old JCB numbers of 15 digits (1800, 2131) are no longer issued. They count as of no known brand.
  */

@@ -18,6 +18,7 @@ export function caretAfter(
   for (let seen = 0; seen < count && at < formatted.length; at++) {
     if (/\d/.test(formatted[at]!)) seen++
   }
-  while (deletingForward && at < formatted.length && !/\d/.test(formatted[at]!)) at++
+  if (!deletingForward) return at
+  while (at < formatted.length && !/\d/.test(formatted[at]!)) at++
   return at
 }

@@ -1,8 +1,8 @@
 /**
  * Radio buttons with the brands of a co-branded card, under its number.
  *
- * In the European Economic Area the buyer may choose the brand of such a card at the till: Regulation (EU) 2015/751, article 8(6).
- * No brand is chosen in advance.
+ * In the European Economic Area the buyer may choose the brand of such a card: Regulation (EU) 2015/751, article 8(6). No brand
+ * is chosen in advance.
  */
 import { brandOf, type BrandName } from '../card/brands.ts'
 

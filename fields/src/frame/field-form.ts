@@ -209,7 +209,8 @@ export class FieldForm {
 function format({ name, input }: Field, inputType: string): void {
   const { value } = input
   const caret = input.selectionStart ?? value.length
-  const atEnd = caret === value.length
+  // Autofill leaves the caret anywhere, but no buyer corrects a field that has no focus.
+  const atEnd = caret === value.length || document.activeElement !== input
   const deleting = inputType.startsWith('delete')
   const formatted = FIELD_KINDS[name].format(value, { deleting, atEnd })
   if (formatted === value) return

@@ -6,13 +6,14 @@
  */
 import type { BrandName } from '../card/brands.ts'
 import type { TokenOptions } from '../protocol/messages.ts'
+import { isObject } from './known-members.ts'
 
 const MEMBERS = ['metadata', 'containers', 'mask', 'expires_at', 'deduplicate_token'] as const
 
 /**
- * A string of a mask that is one expression, all of it. Six first and four last digits may be shown of any card: PCI DSS,
- * requirement 3.4.1. Several such strings show no more together. Arguments that would show further digits have no place in it:
- * the fourth of `reveal` names characters to keep.
+ * A string of a mask that is exactly one expression. Six first and four last digits may be shown of any card: PCI DSS,
+ * requirement 3.4.1. Several such strings show no more together. No further arguments are allowed: the fourth of `reveal`
+ * names characters to keep.
  */
 const PLAIN_MASK =
   /^\{\{ *data\.(?:expiration_(?:month|year)|number *\| *(?:last4|reveal_last: *[0-4]|reveal: *[0-6](?: *, *[0-4])?)) *\}\}$/
@@ -24,8 +25,8 @@ const MASK_FAULT =
 /**
  * Returns a copy of `options` if they may be sent, else the flaw by member.
  *
- * The copy is what JSON makes of them, and what was checked: an object may be one thing to look at and another as JSON, such as
- * `new String('{{ data }}')`, which messages carry.
+ * The copy went through JSON, and is what was checked. An object may be one thing to look at and another as JSON, such as
+ * `new String('{{ data }}')`, which a message can carry.
  */
 export function checkTokenOptions(
   options: unknown,
@@ -40,14 +41,12 @@ export function checkTokenOptions(
     const fault = faultOf(name, value)
     return fault === null ? [] : [[name, [fault]] as const]
   })
-  return errors.length === 0
-    ? { options: plain as TokenOptions }
-    : { errors: Object.fromEntries(errors) }
+  return errors.length === 0 ? { options: plain } : { errors: Object.fromEntries(errors) }
 }
 
 /**
- * Returns `options` with the brand that the buyer chose, if one, in `metadata`, as `brand`. What the page says there itself stays; so does
- * metadata that is no object, which the vault will judge.
+ * Returns `options` with the brand that the buyer chose, if one, as `metadata.brand`. What the page says there stays. So does
+ * metadata that is no object, which the vault rejects.
  */
 export function withBrand(options: TokenOptions, brand: BrandName | null): TokenOptions {
   if (brand === null) return options
@@ -73,10 +72,6 @@ function faultOf(name: string, value: unknown): string | null {
   if (names.some(isTemplate)) return 'Expressions are not allowed in names.'
   if (name !== 'mask') return texts.some(isTemplate) ? 'Expressions are not allowed here.' : null
   return texts.every((it) => !isTemplate(it) || PLAIN_MASK.test(it)) ? null : MASK_FAULT
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Whether the vault may read more in it than its characters: `{{` opens an expression, and a tag is refused. */
