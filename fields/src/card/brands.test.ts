@@ -100,6 +100,14 @@ describe('the table', () => {
     })
   }
 
+  test('the brands of a co-branded card have security codes of one length', () => {
+    for (const digits of ['4571', '3530', '3569', '622126', '650052']) {
+      const lengths = brandsOf(digits).map((it) => brandOf(it).codeLength)
+      assert.equal(lengths.length, 2, digits)
+      assert.equal(new Set(lengths).size, 1, digits)
+    }
+  })
+
   test('no two brands have the same range', () => {
     const seen = new Map<string, BrandName>()
     for (const name of BRANDS) {
