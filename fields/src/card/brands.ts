@@ -1,9 +1,20 @@
 /**
  * Card brands by the first digits of a number.
  *
- * Source: ISO/IEC 7812 issuer ranges as the networks publish them, compiled from the "Payment card number" article of Wikipedia
- * and checked against `credit-card-type` 10.1 (braintree, MIT); read in November 2026. The ranges of Maestro that no other
- * network shares are listed; its catch-all of 50, 56 to 58 and 6 is left out, since it would claim the numbers of others.
+ * Source: ISO/IEC 7812 issuer ranges, compiled from the "Payment card number" article of Wikipedia and compared with
+ * `credit-card-type` 10.3.0 (braintree, MIT), read in November 2026. Where they differ, the wider set of lengths counts: a
+ * refused card is a lost sale, and the check digit still catches typing errors.
+ *
+ * No public table is complete, and these cannot be known from one:
+ *
+ * - Domestic schemes on cards of an international brand share its ranges: Cartes Bancaires, Bancontact, girocard, PagoBANCOMAT,
+ *   eftpos. Only the issuer's BIN file, which networks license to acquirers, says which cards carry them.
+ * - Maestro's ranges are 50, 56 to 58 and 6 as a whole, without the ranges of others. Only those that no other network uses
+ *   are listed. Its numbers of 12 digits are left out, since the vault stores 13 to 19.
+ * - Troy, RuPay and Elo have ranges within Discover's 65, and more are added. A number of a range that is not listed counts as
+ *   Discover. So does one in a range of eight digits, of which Troy has some.
+ * - RuPay's 8172 to 8199 are the part of 81 that UnionPay leaves free; no source lists them one by one.
+ * - Old JCB numbers of 15 digits (1800, 2131) are no longer issued. They count as of no known brand.
  */
 
 export const BRANDS = [
@@ -38,6 +49,9 @@ export interface Brand {
   readonly codeLength: 3 | 4
 }
 
+/** So many first digits decide the brand: the length of the longest range. */
+export const BRAND_DIGITS = 6
+
 /** What a number of no known brand may be: the vault stores any card number of 13 to 19 digits. */
 export const UNKNOWN_LENGTHS: readonly number[] = [13, 14, 15, 16, 17, 18, 19]
 
@@ -70,10 +84,15 @@ const TABLE: Readonly<Record<BrandName, Omit<Brand, 'name'>>> = {
     codeLength: 3,
   },
   jcb: { title: 'JCB', ranges: ['3528-3589'], lengths: UP_TO_19, codeLength: 3 },
-  unionpay: { title: 'UnionPay', ranges: ['62', '81'], lengths: UP_TO_19, codeLength: 3 },
+  unionpay: {
+    title: 'UnionPay',
+    ranges: ['62', '8100-8171'],
+    lengths: [14, 15, 16, 17, 18, 19],
+    codeLength: 3,
+  },
   maestro: {
     title: 'Maestro',
-    ranges: ['5018', '5020', '5038', '5893', '6304', '6759', '6761-6763'],
+    ranges: ['5018', '5020', '5038', '5893', '6304', '67'],
     lengths: [13, 14, 15, 16, 17, 18, 19],
     codeLength: 3,
   },
@@ -82,8 +101,10 @@ const TABLE: Readonly<Record<BrandName, Omit<Brand, 'name'>>> = {
     title: 'Elo',
     ranges: [
       '401178-401179',
+      '431274',
       '438935',
       '451416',
+      '457393',
       '457631-457632',
       '504175',
       '506699-506778',
@@ -107,14 +128,14 @@ const TABLE: Readonly<Record<BrandName, Omit<Brand, 'name'>>> = {
     codeLength: 3,
   },
   hipercard: { title: 'Hipercard', ranges: ['606282'], lengths: [16], codeLength: 3 },
-  dankort: { title: 'Dankort', ranges: ['5019', '4571'], lengths: [16], codeLength: 3 },
+  dankort: { title: 'Dankort', ranges: ['5019'], lengths: [16], codeLength: 3 },
   rupay: {
     title: 'RuPay',
-    ranges: ['508500-508999', '606985-607984', '608001-608500', '652150-653149', '353', '356'],
+    ranges: ['508500-508999', '606985-607984', '608001-608500', '652150-653149', '8172-8199', '82'],
     lengths: [16],
     codeLength: 3,
   },
-  troy: { title: 'Troy', ranges: ['9792', '65'], lengths: [16], codeLength: 3 },
+  troy: { title: 'Troy', ranges: ['9792'], lengths: [16], codeLength: 3 },
   verve: {
     title: 'Verve',
     ranges: ['506099-506198', '507865-507964', '650002-650027'],
@@ -123,12 +144,39 @@ const TABLE: Readonly<Record<BrandName, Omit<Brand, 'name'>>> = {
   },
 }
 
-/** Cards that carry two brands; the buyer may choose. The range is that of the second, the first is the international one. */
-const CO_BRANDS: readonly { readonly range: string; readonly brands: readonly BrandName[] }[] = [
-  { range: '4571', brands: ['visa', 'dankort'] },
-  { range: '353', brands: ['jcb', 'rupay'] },
-  { range: '356', brands: ['jcb', 'rupay'] },
-  { range: '622126-622925', brands: ['unionpay', 'discover'] },
+/** Cards that carry two brands, the international one first. */
+const CO_BRANDS: readonly {
+  readonly ranges: readonly string[]
+  readonly brands: readonly BrandName[]
+}[] = [
+  { ranges: ['4571'], brands: ['visa', 'dankort'] },
+  { ranges: ['353', '356'], brands: ['jcb', 'rupay'] },
+  { ranges: ['622126-622925'], brands: ['unionpay', 'discover'] },
+  {
+    ranges: [
+      '650052',
+      '650082-650083',
+      '650092',
+      '650161',
+      '650170',
+      '650173',
+      '650175',
+      '650268',
+      '650271',
+      '650273-650274',
+      '650456-650457',
+      '650836',
+      '650846-650850',
+      '650987',
+      '650990',
+      '654997',
+      '657366',
+      '657998',
+      '658758',
+      '658767-658768',
+    ],
+    brands: ['discover', 'troy'],
+  },
 ]
 
 export function brandOf(name: BrandName): Brand {
@@ -136,12 +184,13 @@ export function brandOf(name: BrandName): Brand {
 }
 
 /**
- * Returns the brands that a number beginning with `digits` carries: none as long as that is open, two for co-branded cards.
+ * Returns the brands that a number beginning with `digits` carries: none as long as that is open, two for co-branded cards. More
+ * digits may change the answer, up to BRAND_DIGITS.
  *
  * Example: `4571` is `['visa', 'dankort']`, `4` is `['visa']`, `5` is `[]`.
  */
 export function brandsOf(digits: string): readonly BrandName[] {
-  const shared = CO_BRANDS.find(({ range }) => isWithin(digits, range))
+  const shared = CO_BRANDS.find(({ ranges }) => ranges.some((it) => isWithin(digits, it)))
   if (shared !== undefined) return shared.brands
   // The longest range wins: Elo has ranges within those of Visa and Discover.
   let found: BrandName | undefined

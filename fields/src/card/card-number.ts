@@ -1,8 +1,10 @@
 /** Card numbers as people type and paste them. */
-import { brandOf, brandsOf, UNKNOWN_LENGTHS, type BrandName } from './brands.ts'
+import { BRAND_DIGITS, brandOf, brandsOf, UNKNOWN_LENGTHS, type BrandName } from './brands.ts'
 
 export const NUMBER_DIGITS_MAX = 19
-const NUMBER_DIGITS_MIN = 13
+
+/** Nearly all numbers have so many digits: a longer one that fits no brand has a digit too many, not too few. */
+const USUAL_LENGTH = 16
 
 /** Digits that the page may know of a complete number: PCI DSS, requirement 3.5.1, allows the first eight and the last four. */
 const BIN_LENGTH_MAX = 8
@@ -14,6 +16,8 @@ export interface NumberState {
   readonly digits: string
   /** None while that is open, two for co-branded cards. */
   readonly brands: readonly BrandName[]
+  /** Those of them that the shop takes: the buyer may choose if there are two. */
+  readonly choices: readonly BrandName[]
   /** Whether it may be sent: long enough for its brand, with a correct check digit, of an accepted brand. */
   readonly complete: boolean
   /** Whether no further digit fits. */
@@ -40,11 +44,12 @@ export function readNumber(
 ): NumberState {
   const digits = digitsOf(text, NUMBER_DIGITS_MAX)
   const brands = brandsOf(digits)
-  const lengths = brands.length === 0 ? UNKNOWN_LENGTHS : brandOf(brands[0]!).lengths
+  const lengths = lengthsOf(brands)
   const error = numberError(digits, brands, lengths, accepted)
   return {
     digits,
     brands,
+    choices: brands.filter((it) => accepted === null || accepted.includes(it)),
     complete: error === null,
     full: digits.length >= lengths.at(-1)!,
     error,
@@ -59,11 +64,20 @@ function numberError(
 ): NumberError | null {
   if (digits === '') return 'missing'
   const refused = accepted !== null && !brands.some((it) => accepted.includes(it))
-  if (refused && brands.length > 0) return 'brand-not-accepted'
-  if (digits.length < lengths[0]! || digits.length < NUMBER_DIGITS_MIN) return 'incomplete'
-  if (!lengths.includes(digits.length)) return 'invalid'
+  // Fewer digits may still become an accepted brand: Elo has ranges within Visa's 4.
+  if (refused && brands.length > 0 && digits.length >= BRAND_DIGITS) return 'brand-not-accepted'
+  if (!lengths.includes(digits.length)) {
+    const growing = lengths.some((it) => it > digits.length && it <= USUAL_LENGTH)
+    return growing ? 'incomplete' : 'invalid'
+  }
   if (!passesLuhn(digits)) return 'invalid'
   return refused ? 'brand-not-accepted' : null
+}
+
+/** Returns the lengths that any of the brands has, ascending. */
+function lengthsOf(brands: readonly BrandName[]): readonly number[] {
+  if (brands.length === 0) return UNKNOWN_LENGTHS
+  return [...new Set(brands.flatMap((it) => brandOf(it).lengths))].toSorted((a, b) => a - b)
 }
 
 /** Returns the digits in groups as they stand on the card: 4-6-5 for American Express, 4-6-4 for 14 digits, else by four. */
@@ -110,8 +124,8 @@ export function passesLuhn(digits: string): boolean {
 function digitValue(character: string): number | null {
   if (!/^\p{Nd}$/u.test(character)) return null
   const code = character.codePointAt(0)!
-  // In every script the ten digits follow each other; the one for zero has no digit before it or starts a block of ten.
+  // Digits stand in ascending blocks of ten; blocks may adjoin, so their common start is looked for.
   let zero = code
-  while (code - zero < 9 && /^\p{Nd}$/u.test(String.fromCodePoint(zero - 1))) zero--
+  while (/^\p{Nd}$/u.test(String.fromCodePoint(zero - 1))) zero--
   return (code - zero) % 10
 }

@@ -14,6 +14,12 @@ export interface ExpiryState {
 /** Cards are not issued for longer: a year beyond is a mistake. */
 const YEARS_AHEAD_MAX = 30
 
+/** A year before is a mistake, not a card that has expired. */
+const YEAR_MIN = 2000
+
+/** Of a month that is too long to be one: enough to show the mistake. */
+const GROUP_DIGITS_MAX = 8
+
 /** Examines what was typed. `today` decides what is past; a card is good until the last day of its month. */
 export function readExpiry(text: string, today: Date): ExpiryState {
   const parts = partsOf(text)
@@ -21,6 +27,21 @@ export function readExpiry(text: string, today: Date): ExpiryState {
   if (error !== null && error !== 'past') return { month: null, year: null, complete: false, error }
   const { month, year } = valuesOf(parts)
   return { month, year, complete: error === null, error }
+}
+
+/**
+ * Returns the text as the field shows it while it is typed: `1` stays, `5` becomes `05 / `, `13` becomes `01 / 3`, `1230`
+ * becomes `12 / 30`. A character that was just deleted stays deleted: `deleting` leaves the separator away.
+ */
+export function formatExpiry(text: string, deleting: boolean): string {
+  const parts = partsOf(text)
+  const separated = /\p{Nd}\s*[^\p{Nd}\s]/u.test(plainOf(text))
+  let { month } = parts
+  const { year } = parts
+  if (month === '') return ''
+  if (month.length === 1 && (separated || year !== '' || /[2-9]/.test(month))) month = `0${month}`
+  if (year !== '') return `${month} / ${year}`
+  return month.length === 2 && !deleting ? `${month} / ` : month
 }
 
 interface Parts {
@@ -31,11 +52,12 @@ interface Parts {
 function expiryError({ month, year }: Parts, today: Date): ExpiryError | null {
   if (month === '' && year === '') return 'missing'
   const value = Number(month)
-  if (month.length === 2 && (value < 1 || value > 12)) return 'invalid'
-  if (month === '' || value === 0 || (year.length !== 2 && year.length !== 4)) return 'incomplete'
+  const monthEnded = month.length >= 2 || year !== ''
+  if (monthEnded && (month.length > 2 || value < 1 || value > 12)) return 'invalid'
+  if (value === 0 || (year.length !== 2 && year.length !== 4)) return 'incomplete'
   const full = valuesOf({ month, year })
   const current = today.getFullYear()
-  if (full.year > current + YEARS_AHEAD_MAX) return 'invalid'
+  if (full.year < YEAR_MIN || full.year > current + YEARS_AHEAD_MAX) return 'invalid'
   const past = full.year < current || (full.year === current && full.month < today.getMonth() + 1)
   return past ? 'past' : null
 }
@@ -46,30 +68,24 @@ function valuesOf({ month, year }: Parts): { month: number; year: number } {
 
 /** Splits at a separator if there is one, and otherwise after the month. */
 function partsOf(text: string): Parts {
-  const plain = text.normalize('NFKC').trim()
-  const [first = '', second] = plain.split(/[^\p{Nd}]+/u).map((it) => digitsOf(it, 4))
-  // As `<input type=month>` and some password managers write it.
-  if (first.length === 4 && second !== undefined && second !== '') {
-    return { month: second.slice(0, 2), year: first }
+  const groups = plainOf(text).match(/\p{Nd}+/gu) ?? []
+  const [first = '', second, third = ''] = groups.map((it) => digitsOf(it, GROUP_DIGITS_MAX))
+  if (second !== undefined) {
+    // As `<input type=month>` and some password managers write it.
+    if (/^20\d\d$/.test(first) && second.length <= 2) return { month: second, year: first }
+    // A date with a day, which countries put before or after the month: shown as the mistake it is, never guessed.
+    if (third.length === 4) return { month: first.padStart(2, '0') + second, year: third }
+    return { month: first, year: second.slice(0, 4) }
   }
-  if (second !== undefined && first !== '') return { month: first.slice(0, 2), year: second }
-  const digits = digitsOf(plain, 6)
-  // A month that begins with 2 to 9 has one digit.
-  const monthLength = /^[2-9]/.test(digits) ? 1 : 2
-  return { month: digits.slice(0, monthLength), year: digits.slice(monthLength) }
+  if (/^20\d\d(?:0[1-9]|1[0-2])$/.test(first)) {
+    return { month: first.slice(4), year: first.slice(0, 4) }
+  }
+  // A month of one digit: 2 to 9 begin no other month, and neither does a 1 before 3 to 9.
+  const monthLength = /^(?:[2-9]|1[3-9])/.test(first) ? 1 : 2
+  return { month: first.slice(0, monthLength), year: first.slice(monthLength, monthLength + 4) }
 }
 
-/**
- * Returns the text as the field shows it while it is typed: `1` stays, `5` becomes `05 / `, `1230` becomes `12 / 30`. A
- * character that was just deleted stays deleted: `deleting` leaves the separator away.
- */
-export function formatExpiry(text: string, deleting: boolean): string {
-  const parts = partsOf(text)
-  const separated = /\p{Nd}\s*[^\p{Nd}\s]/u.test(text)
-  let { month } = parts
-  const { year } = parts
-  if (month === '' && year === '') return ''
-  if (month.length === 1 && (separated || year !== '' || /[2-9]/.test(month))) month = `0${month}`
-  if (year !== '') return `${month} / ${year}`
-  return month.length === 2 && !deleting ? `${month} / ` : month
+/** Returns the text in plain characters, without the invisible marks that copied text of right-to-left pages has. */
+function plainOf(text: string): string {
+  return text.normalize('NFKC').replaceAll(/\p{Cf}/gu, '')
 }

@@ -2,7 +2,7 @@
 import type { BrandName } from '../card/brands.ts'
 import type { CardFieldName } from '../protocol/messages.ts'
 import type { FieldData } from './field-kinds.ts'
-import type { FieldForm } from './field-form.ts'
+import type { FieldForm, Reading } from './field-form.ts'
 import { acceptCoordinator, announceField, inviteFields } from './sibling-ports.ts'
 import { refusal } from './problems.ts'
 import { CallError } from './vault-client.ts'
@@ -14,7 +14,7 @@ type Request =
 /** From a field to the coordinator. */
 type Reply =
   /** Null if the field has a flaw, which it shows now. */
-  | { readonly type: 'data'; readonly data: FieldData | null }
+  | { readonly type: 'reading'; readonly reading: Reading | null }
   | { readonly type: 'brand'; readonly brand: BrandName | null }
 
 /** Of a field, to answer: a page can remove its iframe at any time. */
@@ -23,7 +23,7 @@ const READ_MS_MAX = 5000
 export class Coordinator {
   readonly #group: string
   #ports: ReadonlyMap<CardFieldName, MessagePort> = new Map()
-  readonly #readings = new Map<MessagePort, (data: FieldData | null) => void>()
+  readonly #readings = new Map<MessagePort, (reading: Reading | null) => void>()
 
   constructor(group: string) {
     this.#group = group
@@ -47,14 +47,18 @@ export class Coordinator {
   }
 
   /** Returns what was typed into all fields, or null: then they show their flaws. */
-  async read(): Promise<FieldData | null> {
+  async read(): Promise<Reading | null> {
     const ports = [...new Set(this.#ports.values())]
-    const parts = await Promise.all(ports.map((it) => this.#readFrom(it)))
-    return parts.includes(null) ? null : (Object.assign({}, ...parts) as FieldData)
+    const readings = await Promise.all(ports.map((it) => this.#readFrom(it)))
+    const parts = readings.filter((it) => it !== null)
+    if (parts.length < readings.length) return null
+    const data = Object.assign({}, ...parts.map((it) => it.data)) as FieldData
+    const chosenBrand = parts.find((it) => it.chosenBrand !== null)?.chosenBrand ?? null
+    return { data, chosenBrand }
   }
 
-  async #readFrom(port: MessagePort): Promise<FieldData | null> {
-    const { promise, resolve, reject } = Promise.withResolvers<FieldData | null>()
+  async #readFrom(port: MessagePort): Promise<Reading | null> {
+    const { promise, resolve, reject } = Promise.withResolvers<Reading | null>()
     const late = refusal('fields_missing', 'A field does not answer. Was it removed from the page?')
     const timer = setTimeout(() => reject(new CallError(late)), READ_MS_MAX)
     this.#readings.set(port, resolve)
@@ -69,7 +73,7 @@ export class Coordinator {
 
   #listen(port: MessagePort): void {
     port.addEventListener('message', ({ data }: MessageEvent<Reply>) => {
-      if (data.type === 'data') this.#readings.get(port)?.(data.data)
+      if (data.type === 'reading') this.#readings.get(port)?.(data.reading)
       // The code's length depends on the brand of the number.
       else for (const it of this.#ports.values()) if (it !== port) post(it, data)
     })
@@ -94,7 +98,7 @@ export function joinGroup(
     coordinator?.close()
     coordinator = port
     port.addEventListener('message', ({ data }: MessageEvent<Request>) => {
-      if (data.type === 'read') reply(port, { type: 'data', data: form.read() })
+      if (data.type === 'read') reply(port, { type: 'reading', reading: form.read() })
       else form.setBrand(data.brand)
     })
     port.start()

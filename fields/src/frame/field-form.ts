@@ -1,9 +1,11 @@
 /** The inputs of one iframe: builds them, formats while the buyer types, and knows their state. */
 import type { BrandName } from '../card/brands.ts'
-import { binOf, digitsOf, lastFourOf, NUMBER_DIGITS_MAX, readNumber } from '../card/card-number.ts'
-import type { FieldErrorCode, FieldName, FieldsState, FieldState } from '../protocol/messages.ts'
+import { binOf, lastFourOf, readNumber } from '../card/card-number.ts'
+import { caretAfter } from '../card/caret.ts'
+import type { FieldName, FieldsState, FieldState } from '../protocol/messages.ts'
+import { BrandChoice } from './brand-choice.ts'
 import { FIELD_KINDS, type FieldContext, type FieldData } from './field-kinds.ts'
-import type { Texts } from './texts/texts.ts'
+import { messageOf, type Texts } from './texts/texts.ts'
 
 export interface FieldFormOptions {
   readonly fields: readonly FieldName[]
@@ -14,6 +16,13 @@ export interface FieldFormOptions {
   readonly onChange: (state: FieldsState) => void
   readonly onEvent: (type: 'focus' | 'blur' | 'autofill', field: FieldName) => void
   readonly onSubmit: () => void
+}
+
+/** What was typed, without a flaw. */
+export interface Reading {
+  readonly data: FieldData
+  /** The brand that the buyer chose of a co-branded card; null for every other card, and without a choice. */
+  readonly chosenBrand: BrandName | null
 }
 
 interface Field {
@@ -29,6 +38,7 @@ export class FieldForm {
   readonly element: HTMLFormElement
   readonly #options: FieldFormOptions
   readonly #fields: readonly Field[]
+  readonly #brandChoice: BrandChoice
   /** Of a number in another iframe. */
   #brandElsewhere: BrandName | null = null
 
@@ -37,6 +47,8 @@ export class FieldForm {
     this.element = document.createElement('form')
     this.element.noValidate = true
     this.#fields = options.fields.map((it) => this.#build(it))
+    this.#brandChoice = new BrandChoice(options.texts.brandChoice, () => this.#changed())
+    this.#fields.find((it) => it.name === 'number')?.element.append(this.#brandChoice.element)
     this.element.append(...this.#fields.map((it) => it.element))
     this.element.addEventListener('submit', (event) => event.preventDefault())
     // Enter submits a form of several inputs only if it has a button.
@@ -55,28 +67,29 @@ export class FieldForm {
     const states = Object.values(fields)
     const number = this.#number()
     const digits = number?.complete === true ? number.digits : null
-    const brands = number?.brands ?? []
+    const { brands = [], choices = [] } = number ?? {}
     return {
       fields,
       empty: states.every((it) => it.empty),
       complete: states.every((it) => it.complete),
       brands,
-      brand: brands[0] ?? null,
+      brand: choices.length === 1 ? choices[0]! : this.#brandChoice.chosen,
       lastFour: digits === null ? null : lastFourOf(digits),
       bin: digits === null ? null : binOf(digits),
     }
   }
 
   /** Returns what was typed, or null: then the flaws are shown. */
-  read(): FieldData | null {
+  read(): Reading | null {
     for (const field of this.#fields) field.judged = true
     this.#render()
     this.#options.onChange(this.state)
     if (!this.state.complete) return null
-    return Object.assign(
+    const data = Object.assign(
       {},
       ...this.#fields.map(({ name, input }) => FIELD_KINDS[name].data(input.value)),
     ) as FieldData
+    return { data, chosenBrand: this.#brandChoice.chosen }
   }
 
   /** Moves the focus to a field: the named one, or else the first with a flaw that is shown, or else the first. */
@@ -135,7 +148,7 @@ export class FieldForm {
     input.addEventListener('input', (event) => {
       // Asked before the text is formatted, which ends the state.
       const autofilled = isAutofilled(input)
-      format(field, event instanceof InputEvent && event.inputType.startsWith('delete'))
+      format(field, event instanceof InputEvent ? event.inputType : '')
       field.judged = false
       this.#changed()
       if (autofilled) onEvent('autofill', name)
@@ -157,6 +170,7 @@ export class FieldForm {
   }
 
   #render(): void {
+    this.#brandChoice.offer(this.#number()?.choices ?? [])
     for (const field of this.#fields) {
       const { error, complete } = this.#stateOf(field)
       field.element.classList.toggle('complete', complete)
@@ -170,13 +184,11 @@ export class FieldForm {
 
   #stateOf({ name, input: { value }, judged }: Field): FieldState {
     const code = FIELD_KINDS[name].fault(value, this.#context())
-    const error = code === null || !judged ? null : { code, message: this.#message(name, code) }
+    const error =
+      code === null || !judged
+        ? null
+        : { code, message: messageOf(this.#options.texts, name, code) }
     return { empty: value.trim() === '', complete: code === null, error }
-  }
-
-  #message(name: FieldName, code: FieldErrorCode): string {
-    const { errors } = this.#options.texts
-    return errors[`${name}.${code}`] ?? errors[code] ?? code
   }
 
   #context(): FieldContext {
@@ -194,26 +206,18 @@ export class FieldForm {
 }
 
 /** Rewrites the text as it should look, and keeps the caret at the same digit. */
-function format({ name, input }: Field, deleting: boolean): void {
+function format({ name, input }: Field, inputType: string): void {
   const { value } = input
   const caret = input.selectionStart ?? value.length
-  const atEnd = caret === value.length
+  // Autofill leaves the caret anywhere, but no buyer corrects a field that has no focus.
+  const atEnd = caret === value.length || document.activeElement !== input
+  const deleting = inputType.startsWith('delete')
   const formatted = FIELD_KINDS[name].format(value, { deleting, atEnd })
   if (formatted === value) return
-  const before = digitsOf(value.slice(0, caret), NUMBER_DIGITS_MAX).length
   input.value = formatted
-  const at = atEnd ? formatted.length : indexAfterDigits(formatted, before)
+  const at = caretAfter(value, caret, formatted, inputType === 'deleteContentForward')
   // Elsewhere, a selection would take the focus from the field where autofill was chosen.
   if (document.activeElement === input) input.setSelectionRange(at, at)
-}
-
-function indexAfterDigits(text: string, count: number): number {
-  let seen = 0
-  for (let at = 0; at < text.length; at++) {
-    if (seen === count) return at
-    if (/\d/.test(text[at]!)) seen++
-  }
-  return text.length
 }
 
 function isAutofilled(input: HTMLInputElement): boolean {

@@ -10,12 +10,12 @@ import type {
 } from '../protocol/messages.ts'
 import { Coordinator, joinGroup } from './coordinator.ts'
 import type { FieldData } from './field-kinds.ts'
-import { FieldForm } from './field-form.ts'
+import { FieldForm, type Reading } from './field-form.ts'
 import { refusal } from './problems.ts'
 import { RevealedCard } from './revealed-card.ts'
 import { Submissions } from './submission.ts'
 import type { Texts } from './texts/texts.ts'
-import { checkTokenOptions } from './token-options.ts'
+import { checkTokenOptions, withBrand } from './token-options.ts'
 import { CallError, vaultClient } from './vault-client.ts'
 
 export interface Role {
@@ -53,7 +53,8 @@ function cardRole(
     texts,
     onChange: (state) => {
       sendState(state)
-      tellBrand?.(state.brand)
+      // The brands of a co-branded card have codes of one length, so the first will do.
+      tellBrand?.(state.brands[0] ?? null)
     },
     onEvent: (type, field) => send({ type, field }),
     onSubmit: () => send({ type: 'submit' }),
@@ -63,7 +64,7 @@ function cardRole(
     return { elements: [form.element], calls: {}, ...controls(form) }
   }
   const submissions = submissionsWith(publicKey)
-  const read = async (): Promise<FieldData> => readOrRefuse(form)
+  const read = async (): Promise<Reading> => readOrRefuse(form)
   return {
     elements: [form.element],
     calls: submitting(submissions, 'card', read),
@@ -77,10 +78,10 @@ function coordinatorRole({
 }: Extract<Configuration, { role: 'coordinator' }>): Role {
   const coordinator = new Coordinator(group)
   const submissions = submissionsWith(publicKey)
-  const read = async (): Promise<FieldData> => {
-    const data = await coordinator.read()
-    if (data === null) throw new CallError(incomplete())
-    return data
+  const read = async (): Promise<Reading> => {
+    const reading = await coordinator.read()
+    if (reading === null) throw new CallError(incomplete())
+    return reading
   }
   return {
     elements: [],
@@ -111,7 +112,9 @@ function textRole(
     onSubmit: () => send({ type: 'submit' }),
   })
   const submissions = submissionsWith(publicKey)
-  const read = async (): Promise<string> => String(readOrRefuse(form)['text'])
+  const read = async (): Promise<{ data: string; chosenBrand: null }> => {
+    return { data: String(readOrRefuse(form).data['text']), chosenBrand: null }
+  }
   return {
     elements: [form.element],
     calls: submitting(submissions, tokenType, read),
@@ -148,16 +151,18 @@ function revealRole(
 function submitting(
   submissions: Submissions,
   type: string,
-  read: () => Promise<FieldData | string>,
+  read: () => Promise<Pick<Reading, 'chosenBrand'> & { readonly data: FieldData | string }>,
 ): Pick<Role['calls'], 'tokenize' | 'update'> {
   return {
     tokenize: async ({ options }) => {
       const accepted = acceptedOptions(options)
-      return await submissions.create(type, await read(), accepted)
+      const { data, chosenBrand } = await read()
+      return await submissions.create(type, data, withBrand(accepted, chosenBrand))
     },
     update: async ({ tokenId, options }) => {
       const accepted = acceptedOptions(options)
-      return await submissions.update(tokenId, await read(), accepted)
+      const { data, chosenBrand } = await read()
+      return await submissions.update(tokenId, data, withBrand(accepted, chosenBrand))
     },
   }
 }
@@ -169,9 +174,9 @@ function acceptedOptions(options: TokenOptions): TokenOptions {
   throw new CallError(refusal('options_invalid', detail, checked.errors))
 }
 
-function readOrRefuse(form: FieldForm): FieldData {
-  const data = form.read()
-  if (data !== null) return data
+function readOrRefuse(form: FieldForm): Reading {
+  const reading = form.read()
+  if (reading !== null) return reading
   form.focus()
   throw new CallError(incomplete(form))
 }

@@ -1,7 +1,9 @@
 /** Sends what was typed to the vault. A repeated submission has the same idempotency key, so it makes one token. */
 import type { FieldsToken, TokenOptions } from '../protocol/messages.ts'
 import type { FieldData } from './field-kinds.ts'
-import { isUndecided, type VaultClient } from './vault-client.ts'
+import { refusal } from './problems.ts'
+import { areStrings, isObject, isString, pick } from './known-members.ts'
+import { CallError, isUndecided, UNREACHABLE, type VaultClient } from './vault-client.ts'
 
 interface Submission {
   /** What is sent: the same content again is the same submission. */
@@ -36,7 +38,7 @@ export class Submissions {
     data: FieldData | string,
     options: TokenOptions,
   ): Promise<FieldsToken> {
-    return await this.#send('PATCH', `/tokens/${encodeURIComponent(tokenId)}`, { data, ...options })
+    return await this.#send('PATCH', pathOf(tokenId), { data, ...options })
   }
 
   /** Forgets the last submission: the values were cleared. */
@@ -67,15 +69,30 @@ export class Submissions {
   }
 }
 
+/** The id comes from the page. Of `..` the browser would make another path. */
+function pathOf(tokenId: unknown): string {
+  if (typeof tokenId !== 'string' || /^\.{0,2}$/.test(tokenId) || !tokenId.isWellFormed()) {
+    throw new CallError(refusal('token_id_invalid', 'Pass the id of the token to change.'))
+  }
+  return `/tokens/${encodeURIComponent(tokenId)}`
+}
+
 /** Copies what the page may know of a token: never its data, of which an access rule may show everything. */
-function tokenOf(answer: unknown): FieldsToken {
-  const { id, type, containers, metadata, expires_at, created_at } = answer as FieldsToken
+function tokenOf({
+  id,
+  type,
+  containers,
+  metadata,
+  expires_at,
+  created_at,
+}: Readonly<Record<string, unknown>>): FieldsToken {
+  if (!isString(id) || !isString(type)) throw new CallError(UNREACHABLE)
   return {
     id,
     type,
-    ...(containers !== undefined && { containers }),
-    ...(metadata !== undefined && { metadata }),
-    ...(expires_at !== undefined && { expires_at }),
-    ...(created_at !== undefined && { created_at }),
+    ...(areStrings(containers) && { containers }),
+    ...(isObject(metadata) && { metadata: pick(metadata, isString) }),
+    ...((isString(expires_at) || expires_at === null) && { expires_at }),
+    ...(isString(created_at) && { created_at }),
   }
 }

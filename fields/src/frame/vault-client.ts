@@ -1,5 +1,6 @@
 /** Calls the vault that served the iframe. Errors are told in the service's format, and say nothing else. */
 import type { FieldsProblem } from '../protocol/messages.ts'
+import { areStrings, isObject, isString, pick } from './known-members.ts'
 
 /** Thrown for every failure, with what the page is told of it. */
 export class CallError extends Error {
@@ -21,18 +22,22 @@ export interface VaultCall {
 }
 
 export interface VaultClient {
-  /** Returns the body of a successful answer. Throws a CallError. */
-  readonly call: (call: VaultCall) => Promise<unknown>
+  /** Returns the members of a successful answer. Throws a CallError. */
+  readonly call: (call: VaultCall) => Promise<Readonly<Record<string, unknown>>>
 }
 
 /** Returns a client. `timeoutMs` is how long the vault may take to answer. */
-export function vaultClient(fetcher: typeof fetch, timeoutMs: number): VaultClient {
+export function vaultClient(
+  fetcher: typeof fetch,
+  timeoutMs: number,
+  isOnline = (): boolean => navigator.onLine,
+): VaultClient {
   return { call }
 
-  async function call(request: VaultCall): Promise<unknown> {
+  async function call(request: VaultCall): Promise<Readonly<Record<string, unknown>>> {
     const { method, path, apiKey, body, idempotencyKey } = request
     let response: Response
-    let answer: unknown
+    let text: string
     try {
       response = await fetcher(path, {
         method,
@@ -48,11 +53,13 @@ export function vaultClient(fetcher: typeof fetch, timeoutMs: number): VaultClie
         referrerPolicy: 'no-referrer',
         signal: AbortSignal.timeout(timeoutMs),
       })
-      answer = await response.json()
+      text = await response.text()
     } catch (error) {
-      throw new CallError(unanswered(error))
+      throw new CallError(unanswered(error, isOnline()))
     }
-    if (!response.ok) throw new CallError(problemOf(response, answer))
+    const answer = membersOf(text)
+    if (!response.ok) throw new CallError(problemOf(response, answer ?? {}))
+    if (answer === null) throw new CallError(UNREACHABLE)
     return answer
   }
 }
@@ -63,6 +70,14 @@ const CONTENT_TYPE = {
   PATCH: 'application/merge-patch+json',
 }
 
+/** Also for an answer that is not the vault's, such as the login page of a hotel's network. */
+export const UNREACHABLE: FieldsProblem = {
+  title: 'Unreachable',
+  status: 0,
+  code: 'unreachable',
+  detail: 'The vault cannot be reached. Call again: the same values make one token.',
+}
+
 /** Whether the vault may have done what was asked, or wants it to be asked again later. */
 export function isUndecided(error: unknown): boolean {
   if (!(error instanceof CallError)) return true
@@ -70,42 +85,48 @@ export function isUndecided(error: unknown): boolean {
   return status === 0 || status === 408 || status === 409 || status === 429 || status >= 500
 }
 
-function unanswered(error: unknown): FieldsProblem {
-  if (error instanceof DOMException && error.name === 'TimeoutError') {
-    return {
-      title: 'Timeout',
-      status: 0,
-      code: 'timeout',
-      detail: 'The vault did not answer in time. Call again: the same values make one token.',
-    }
-  }
-  if (!navigator.onLine) {
-    return {
-      title: 'Offline',
-      status: 0,
-      code: 'offline',
-      detail:
-        'The browser is offline. Call again once it is online: the same values make one token.',
-    }
-  }
-  return {
-    title: 'Unreachable',
-    status: 0,
-    code: 'unreachable',
-    detail: 'The vault cannot be reached. Call again: the same values make one token.',
+const TIMEOUT: FieldsProblem = {
+  title: 'Timeout',
+  status: 0,
+  code: 'timeout',
+  detail: 'The vault did not answer in time. Call again: the same values make one token.',
+}
+
+const OFFLINE: FieldsProblem = {
+  title: 'Offline',
+  status: 0,
+  code: 'offline',
+  detail: 'The browser is offline. Call again once it is online: the same values make one token.',
+}
+
+function unanswered(error: unknown, online: boolean): FieldsProblem {
+  if (error instanceof DOMException && error.name === 'TimeoutError') return TIMEOUT
+  return online ? UNREACHABLE : OFFLINE
+}
+
+/** Returns the members of a JSON object; null for any other text, since a proxy in between may answer in HTML. */
+function membersOf(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const answer: unknown = JSON.parse(text)
+    return isObject(answer) ? answer : null
+  } catch {
+    return null
   }
 }
 
 /** Copies the members of an error by name: whatever else an answer may hold stays here. */
-function problemOf(response: Response, answer: unknown): FieldsProblem {
-  const { title, detail, code, errors } = (answer ?? {}) as Partial<FieldsProblem>
-  const retryAfter = Number(response.headers.get('retry-after') ?? NaN)
+function problemOf(
+  response: Response,
+  { title, detail, code, errors }: Readonly<Record<string, unknown>>,
+): FieldsProblem {
+  const retryAfter = response.headers.get('retry-after') ?? ''
   return {
-    title: typeof title === 'string' ? title : response.statusText,
+    title: isString(title) ? title : response.statusText,
     status: response.status,
-    detail: typeof detail === 'string' ? detail : 'The vault refused the request.',
-    ...(typeof code === 'string' && { code }),
-    ...(typeof errors === 'object' && errors !== null && { errors }),
-    ...(Number.isFinite(retryAfter) && { retryAfter }),
+    detail: isString(detail) ? detail : 'The vault refused the request.',
+    ...(isString(code) && { code }),
+    ...(isObject(errors) && { errors: pick(errors, areStrings) }),
+    // It may also be a date, which needs a clock that agrees with the server's.
+    ...(/^\d{1,9}$/.test(retryAfter) && { retryAfter: Number(retryAfter) }),
   }
 }

@@ -48,6 +48,7 @@ export interface FieldsState {
 
 /** Members of a token that the page may set. Strings are kept as they are: expressions of the vault are refused. */
 export interface TokenOptions {
+  /** The brand that a buyer chose of a co-branded card is added as `brand`, unless the page sets that. */
   readonly metadata?: Readonly<Record<string, string>>
   readonly containers?: readonly string[]
   /** Any JSON; an expression in it may show at most the first six or the last four digits. */

@@ -55,7 +55,8 @@ const VALUE_CHARS_MAX = 200
  * Example: `{ input: { color: '#222' } }` is fine.
  */
 export function styleFault(rules: unknown): string | null {
-  if (typeof rules !== 'object' || rules === null) return 'Styles must be an object.'
+  if (typeof rules !== 'object' || rules === null || Array.isArray(rules))
+    return 'Styles must be an object.'
   for (const [part, properties] of Object.entries(rules)) {
     if (!Object.hasOwn(STYLE_PARTS, part)) {
       return `Styles have no part "${part}". Use ${Object.keys(STYLE_PARTS).join(', ')}.`

@@ -16,6 +16,7 @@ export const english: Texts = {
   copied: 'Copied',
   notCopied: 'Cannot copy',
   placeholders: { expiry: 'MM / YY' },
+  brandChoice: 'Card brand',
   errors: {
     'number.missing': 'Enter the card number.',
     'number.incomplete': 'The card number is too short.',
