@@ -60,7 +60,7 @@ export async function openShop(): Promise<Shop> {
   const publicKey = await createKey({
     name: 'Shop page',
     type: 'public',
-    permissions: ['token:create', 'token:update'],
+    permissions: ['token:create'],
     allowed_origins: [origin],
   })
   const privateKey = await createKey({
@@ -72,7 +72,7 @@ export async function openShop(): Promise<Shop> {
         priority: 1,
         container: '/',
         transform: 'reveal',
-        permissions: ['token:create', 'token:read', 'token:use'],
+        permissions: ['token:create', 'token:read', 'token:update', 'token:use'],
       },
     ],
   })

@@ -1,12 +1,14 @@
 /** Shows a stored card to its owner, with a button that copies the number. */
 import { groupDigits } from '../card/card-number.ts'
+import type { FrameSession } from './frame-session.ts'
 import { refusal } from './problems.ts'
+import { tokenPathOf } from './submission.ts'
 import type { Texts } from './texts/texts.ts'
 import { CallError, type VaultClient } from './vault-client.ts'
 
 export interface RevealedCardOptions {
   readonly client: VaultClient
-  readonly publicKey: string
+  readonly session: FrameSession
   readonly texts: Texts
   readonly onCopy: () => void
 }
@@ -14,35 +16,19 @@ export interface RevealedCardOptions {
 export class RevealedCard {
   readonly element: HTMLElement
   readonly #options: RevealedCardOptions
-  /** Stays in this document: whoever has it may read what the backend authorizes it for. */
-  #sessionKey: string | null = null
-
   constructor(options: RevealedCardOptions) {
     this.#options = options
     this.element = document.createElement('dl')
   }
 
-  /** Opens a session without rights, and returns the nonce by which a backend can authorize it. */
-  async openSession(): Promise<string> {
-    const { client, publicKey } = this.#options
-    const opened = await client.call({ method: 'POST', path: '/sessions', apiKey: publicKey })
-    const { session_key, nonce } = opened as { session_key: string; nonce: string }
-    this.#sessionKey = session_key
-    return nonce
-  }
-
   /** Shows the token, for which the session must have been authorized. */
   async show(tokenId: string): Promise<void> {
-    const apiKey = this.#sessionKey
-    if (apiKey === null) {
-      throw new CallError(
-        refusal('session_missing', 'Open a session, and have it authorized first.'),
-      )
-    }
-    const path = `/tokens/${encodeURIComponent(tokenId)}`
-    const { data } = (await this.#options.client.call({ method: 'GET', path, apiKey })) as {
-      data?: unknown
-    }
+    const { client, session } = this.#options
+    const { data } = await client.call({
+      method: 'GET',
+      path: tokenPathOf(tokenId),
+      apiKey: session.key,
+    })
     const shown = this.#rowsOf(data)
     if (shown.length === 0) {
       throw new CallError(
@@ -56,7 +42,7 @@ export class RevealedCard {
   }
 
   clear(): void {
-    this.#sessionKey = null
+    this.#options.session.forget()
     this.element.replaceChildren()
   }
 

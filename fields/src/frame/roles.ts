@@ -11,6 +11,7 @@ import type {
 import { Coordinator, joinGroup } from './coordinator.ts'
 import type { FieldData } from './field-kinds.ts'
 import { FieldForm, type Reading } from './field-form.ts'
+import { FrameSession } from './frame-session.ts'
 import { refusal } from './problems.ts'
 import { RevealedCard } from './revealed-card.ts'
 import { Submissions } from './submission.ts'
@@ -63,12 +64,12 @@ function cardRole(
     tellBrand = joinGroup(group, fields, form)
     return { elements: [form.element], calls: {}, ...controls(form) }
   }
-  const submissions = submissionsWith(publicKey)
+  const submitter = submitterWith(publicKey)
   const read = async (): Promise<Reading> => readOrRefuse(form)
   return {
     elements: [form.element],
-    calls: submitting(submissions, 'card', read),
-    ...controls(form, submissions),
+    calls: submitting(submitter, 'card', read),
+    ...controls(form, submitter),
   }
 }
 
@@ -77,7 +78,7 @@ function coordinatorRole({
   group,
 }: Extract<Configuration, { role: 'coordinator' }>): Role {
   const coordinator = new Coordinator(group)
-  const submissions = submissionsWith(publicKey)
+  const submitter = submitterWith(publicKey)
   const read = async (): Promise<Reading> => {
     const reading = await coordinator.read()
     if (reading === null) throw new CallError(incomplete())
@@ -86,14 +87,14 @@ function coordinatorRole({
   return {
     elements: [],
     calls: {
-      ...submitting(submissions, 'card', read),
+      ...submitting(submitter, 'card', read),
       join: async ({ fields }) => {
         coordinator.join(fields)
         return null
       },
     },
     focus: () => {},
-    clear: () => submissions.forget(),
+    clear: () => submitter.forget(),
   }
 }
 
@@ -111,14 +112,14 @@ function textRole(
     onEvent: (type, field) => send({ type, field }),
     onSubmit: () => send({ type: 'submit' }),
   })
-  const submissions = submissionsWith(publicKey)
+  const submitter = submitterWith(publicKey)
   const read = async (): Promise<{ data: string; chosenBrand: null }> => {
     return { data: String(readOrRefuse(form).data['text']), chosenBrand: null }
   }
   return {
     elements: [form.element],
-    calls: submitting(submissions, tokenType, read),
-    ...controls(form, submissions),
+    calls: submitting(submitter, tokenType, read),
+    ...controls(form, submitter),
   }
 }
 
@@ -127,16 +128,18 @@ function revealRole(
   texts: Texts,
   send: Send,
 ): Role {
+  const client = vaultClient(fetchHere, TIMEOUT_MS)
+  const session = new FrameSession(client, publicKey)
   const card = new RevealedCard({
-    client: vaultClient(fetchHere, TIMEOUT_MS),
-    publicKey,
+    client,
+    session,
     texts,
     onCopy: () => send({ type: 'copy' }),
   })
   return {
     elements: [card.element],
     calls: {
-      'open-session': async () => await card.openSession(),
+      'open-session': async () => await session.open(),
       reveal: async ({ tokenId }) => {
         await card.show(tokenId)
         return null
@@ -149,20 +152,26 @@ function revealRole(
 
 /** Returns the calls that send what `read` returns. It throws if a field has a flaw. */
 function submitting(
-  submissions: Submissions,
+  { submissions, session }: Submitter,
   type: string,
   read: () => Promise<Pick<Reading, 'chosenBrand'> & { readonly data: FieldData | string }>,
-): Pick<Role['calls'], 'tokenize' | 'update'> {
+): Pick<Role['calls'], 'tokenize' | 'open-session' | 'update'> {
   return {
     tokenize: async ({ options }) => {
       const accepted = acceptedOptions(options)
       const { data, chosenBrand } = await read()
       return await submissions.create(type, data, withBrand(accepted, chosenBrand))
     },
+    'open-session': async () => {
+      // A flaw should not cost a session.
+      await read()
+      return await session.open()
+    },
     update: async ({ tokenId, options }) => {
       const accepted = acceptedOptions(options)
       const { data, chosenBrand } = await read()
-      return await submissions.update(tokenId, data, withBrand(accepted, chosenBrand))
+      const changed = withBrand(accepted, chosenBrand)
+      return await submissions.update(session.key, tokenId, data, changed)
     },
   }
 }
@@ -193,12 +202,12 @@ function incomplete(form?: FieldForm): FieldsProblem {
   )
 }
 
-function controls(form: FieldForm, submissions?: Submissions): Pick<Role, 'focus' | 'clear'> {
+function controls(form: FieldForm, submitter?: Submitter): Pick<Role, 'focus' | 'clear'> {
   return {
     focus: (field) => form.focus(field),
     clear: () => {
       form.clear()
-      submissions?.forget()
+      submitter?.forget()
     },
   }
 }
@@ -214,8 +223,24 @@ function stateSender(send: Send): (state: FieldForm['state']) => void {
   }
 }
 
-function submissionsWith(publicKey: string): Submissions {
-  return new Submissions(vaultClient(fetchHere, TIMEOUT_MS), publicKey)
+interface Submitter {
+  readonly submissions: Submissions
+  readonly session: FrameSession
+  readonly forget: () => void
+}
+
+function submitterWith(publicKey: string): Submitter {
+  const client = vaultClient(fetchHere, TIMEOUT_MS)
+  const submissions = new Submissions(client, publicKey)
+  const session = new FrameSession(client, publicKey)
+  return {
+    submissions,
+    session,
+    forget: () => {
+      submissions.forget()
+      session.forget()
+    },
+  }
 }
 
 /** The browser's `fetch` works only as a method of the window. */

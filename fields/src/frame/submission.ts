@@ -10,17 +10,25 @@ interface Submission {
   readonly content: string
   readonly idempotencyKey: string
   readonly result: Promise<FieldsToken>
-  failed: boolean
+  state: 'sent' | 'done' | 'failed'
+  /** When it was done, in milliseconds of the clock. */
+  doneAt: number
 }
+
+/** Ours: how long the same values are a double click, and not another submission. */
+const SAME_MS_MAX = 30_000
 
 export class Submissions {
   readonly #client: VaultClient
   readonly #publicKey: string
+  readonly #now: () => number
   #latest: Submission | null = null
 
-  constructor(client: VaultClient, publicKey: string) {
+  /** `now` is a clock in milliseconds. */
+  constructor(client: VaultClient, publicKey: string, now = (): number => performance.now()) {
     this.#client = client
     this.#publicKey = publicKey
+    this.#now = now
   }
 
   /** Creates a token. */
@@ -29,16 +37,41 @@ export class Submissions {
     data: FieldData | string,
     options: TokenOptions,
   ): Promise<FieldsToken> {
-    return await this.#send('POST', '/tokens', { type, data, ...options })
+    const content = JSON.stringify({ type, data, ...options })
+    const last = this.#latest?.content === content ? this.#latest : null
+    if (last !== null && this.#isSame(last)) return await last.result
+    // Failed with an open outcome: the vault recognizes the key.
+    const idempotencyKey = last?.state === 'failed' ? last.idempotencyKey : crypto.randomUUID()
+    const result = this.#create(content, idempotencyKey)
+    const submission: Submission = { content, idempotencyKey, result, state: 'sent', doneAt: 0 }
+    this.#latest = submission
+    try {
+      const token = await result
+      submission.state = 'done'
+      submission.doneAt = this.#now()
+      return token
+    } catch (error) {
+      submission.state = 'failed'
+      // The vault has decided: after a correction it is a new submission.
+      if (!isUndecided(error) && this.#latest === submission) this.#latest = null
+      throw error
+    }
   }
 
-  /** Changes a stored token: what has no field here stays as it is. */
+  /** Changes a stored token, which `sessionKey` may do: what has no field here stays as it is. */
   async update(
+    sessionKey: string,
     tokenId: string,
     data: FieldData | string,
     options: TokenOptions,
   ): Promise<FieldsToken> {
-    return await this.#send('PATCH', pathOf(tokenId), { data, ...options })
+    const answer = await this.#client.call({
+      method: 'PATCH',
+      path: tokenPathOf(tokenId),
+      body: JSON.stringify({ data, ...options }),
+      apiKey: sessionKey,
+    })
+    return tokenOf(answer)
   }
 
   /** Forgets the last submission: the values were cleared. */
@@ -46,33 +79,22 @@ export class Submissions {
     this.#latest = null
   }
 
-  async #send(method: 'POST' | 'PATCH', path: string, content: object): Promise<FieldsToken> {
-    const body = JSON.stringify(content)
-    const name = `${method} ${path} ${body}`
-    const last = this.#latest?.content === name ? this.#latest : null
-    // In flight, or done: a double click gets its result.
-    if (last !== null && !last.failed) return await last.result
-    const idempotencyKey = last?.idempotencyKey ?? crypto.randomUUID()
-    const result = this.#client
-      .call({ method, path, body, apiKey: this.#publicKey, idempotencyKey })
-      .then(tokenOf)
-    const submission: Submission = { content: name, idempotencyKey, result, failed: false }
-    this.#latest = submission
-    try {
-      return await result
-    } catch (error) {
-      submission.failed = true
-      // The vault has decided: after a correction it is a new submission.
-      if (!isUndecided(error) && this.#latest === submission) this.#latest = null
-      throw error
-    }
+  /** Whether a call with the same content gets the result of `last`: it is in flight, or was done just now. */
+  #isSame({ state, doneAt }: Submission): boolean {
+    return state === 'sent' || (state === 'done' && this.#now() - doneAt < SAME_MS_MAX)
+  }
+
+  async #create(body: string, idempotencyKey: string): Promise<FieldsToken> {
+    const apiKey = this.#publicKey
+    const call = { method: 'POST', path: '/tokens', body, apiKey, idempotencyKey } as const
+    return tokenOf(await this.#client.call(call))
   }
 }
 
-/** The id comes from the page. Of `..` the browser would make another path. */
-function pathOf(tokenId: unknown): string {
+/** Returns the path of a token, whose id comes from the page. Of `..` the browser would make another path. Throws a CallError. */
+export function tokenPathOf(tokenId: unknown): string {
   if (typeof tokenId !== 'string' || /^\.{0,2}$/.test(tokenId) || !tokenId.isWellFormed()) {
-    throw new CallError(refusal('token_id_invalid', 'Pass the id of the token to change.'))
+    throw new CallError(refusal('token_id_invalid', 'Pass the id of a token.'))
   }
   return `/tokens/${encodeURIComponent(tokenId)}`
 }

@@ -26,6 +26,9 @@ export interface FieldsEvents {
   error: CustomEvent<FieldsError>
 }
 
+/** Has the page's backend authorize a session for one token, by its nonce; the element waits for it. */
+export type Authorize = (nonce: string) => unknown
+
 interface PendingCall {
   readonly resolve: (result: CallResult) => void
   readonly reject: (error: FieldsError) => void
@@ -123,6 +126,11 @@ export abstract class FrameElement extends HTMLElement {
       this.#pending.set(call, { resolve, reject })
       this.#post({ ...content, call })
     })
+  }
+
+  /** Opens a session of the iframe and has it authorized. Rejects with a FieldsError, or as `authorize` does. */
+  protected async openSession(authorize: Authorize): Promise<void> {
+    await authorize((await this.call({ type: 'open-session' })) as string)
   }
 
   async #mount(signal: AbortSignal): Promise<void> {

@@ -10,7 +10,7 @@ import type {
   TokenOptions,
 } from '../protocol/messages.ts'
 import { brandsIn } from './card-attributes.ts'
-import { FrameElement, wordsOf } from './frame-element.ts'
+import { type Authorize, FrameElement, wordsOf } from './frame-element.ts'
 
 const DEFAULT_FIELDS: readonly CardFieldName[] = ['number', 'expiry', 'cvc']
 
@@ -23,8 +23,16 @@ export class SymbolonCard extends FrameElement {
     return (await this.call({ type: 'tokenize', options })) as FieldsToken
   }
 
-  /** Changes a stored card by what was typed, such as its code alone: `fields="cvc"`. */
-  async update(tokenId: string, options: TokenOptions = {}): Promise<FieldsToken> {
+  /**
+   * Changes a stored card by what was typed, such as its code alone: `fields="cvc"`. `authorize` gets the nonce of the iframe's
+   * session, and resolves once the page's backend has authorized it to update this one token.
+   */
+  async update(
+    tokenId: string,
+    authorize: Authorize,
+    options: TokenOptions = {},
+  ): Promise<FieldsToken> {
+    await this.openSession(authorize)
     return (await this.call({ type: 'update', tokenId, options })) as FieldsToken
   }
 

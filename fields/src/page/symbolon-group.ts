@@ -10,7 +10,7 @@ import type {
 } from '../protocol/messages.ts'
 import { brandsIn } from './card-attributes.ts'
 import { misuse } from './fields-error.ts'
-import { FrameElement } from './frame-element.ts'
+import { type Authorize, FrameElement } from './frame-element.ts'
 
 export class SymbolonGroup extends FrameElement {
   /** By which its iframes know each other. */
@@ -22,9 +22,14 @@ export class SymbolonGroup extends FrameElement {
     return (await this.#focusingFlaw({ type: 'tokenize', options })) as FieldsToken
   }
 
-  /** Changes a stored card by what was typed. */
-  async update(tokenId: string, options: TokenOptions = {}): Promise<FieldsToken> {
+  /** Changes a stored card by what was typed, like `update()` of a `<symbolon-card>`. */
+  async update(
+    tokenId: string,
+    authorize: Authorize,
+    options: TokenOptions = {},
+  ): Promise<FieldsToken> {
     await this.#join()
+    await this.openSession(authorize)
     return (await this.#focusingFlaw({ type: 'update', tokenId, options })) as FieldsToken
   }
 

@@ -4,16 +4,15 @@
  * The iframe opens a session and keeps its key. The page gets the nonce, and its backend authorizes the session for one token.
  */
 import type { RoleConfiguration } from '../protocol/messages.ts'
-import { FrameElement } from './frame-element.ts'
+import { type Authorize, FrameElement } from './frame-element.ts'
 
 export class SymbolonReveal extends FrameElement {
   /**
    * Shows the token. `authorize` gets the nonce of the iframe's session, and resolves once the page's backend has authorized it:
    * `POST /sessions/authorize` with the transform `reveal` for this one id. Rejects with a FieldsError.
    */
-  async reveal(tokenId: string, authorize: (nonce: string) => unknown): Promise<void> {
-    const nonce = (await this.call({ type: 'open-session' })) as string
-    await authorize(nonce)
+  async reveal(tokenId: string, authorize: Authorize): Promise<void> {
+    await this.openSession(authorize)
     await this.call({ type: 'reveal', tokenId })
   }
 

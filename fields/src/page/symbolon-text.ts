@@ -1,6 +1,6 @@
 /** `<symbolon-text public-key="key_..." label="IBAN">`: a field for any other secret, which becomes a token of its own. */
 import type { FieldsToken, RoleConfiguration, TokenOptions } from '../protocol/messages.ts'
-import { FrameElement } from './frame-element.ts'
+import { type Authorize, FrameElement } from './frame-element.ts'
 
 export class SymbolonText extends FrameElement {
   /** Stores the text and returns its token, without data. Rejects with a FieldsError: `incomplete` if it is empty. */
@@ -8,8 +8,13 @@ export class SymbolonText extends FrameElement {
     return (await this.call({ type: 'tokenize', options })) as FieldsToken
   }
 
-  /** Replaces the data of a stored token by what was typed. */
-  async update(tokenId: string, options: TokenOptions = {}): Promise<FieldsToken> {
+  /** Replaces the data of a stored token by what was typed, like `update()` of a `<symbolon-card>`. */
+  async update(
+    tokenId: string,
+    authorize: Authorize,
+    options: TokenOptions = {},
+  ): Promise<FieldsToken> {
+    await this.openSession(authorize)
     return (await this.call({ type: 'update', tokenId, options })) as FieldsToken
   }
 

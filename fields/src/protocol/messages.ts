@@ -100,10 +100,11 @@ export type PageCall = { readonly call: number } & CallContent
 
 export type CallContent =
   | { readonly type: 'tokenize'; readonly options: TokenOptions }
+  /** Change a token, for which the session must have been authorized. */
   | { readonly type: 'update'; readonly tokenId: string; readonly options: TokenOptions }
   /** To a coordinator: join the fields of the group, each of which is ready. Its result is null. */
   | { readonly type: 'join'; readonly fields: readonly CardFieldName[] }
-  /** Open a session; its result is the nonce, which the page has authorized for one token. */
+  /** Open a session. Its result is the nonce, with which the page's backend authorizes it for one token. */
   | { readonly type: 'open-session' }
   /** Show the token that the session is authorized for. Its result is null. */
   | { readonly type: 'reveal'; readonly tokenId: string }

@@ -1,0 +1,41 @@
+/**
+ * The session of an iframe, for what a public key alone may not do: change or show one stored token.
+ *
+ * Its key stays in this document. The page gets the nonce, by which its backend authorizes the session for one token.
+ */
+import { isString } from './known-members.ts'
+import { refusal } from './problems.ts'
+import { CallError, UNREACHABLE, type VaultClient } from './vault-client.ts'
+
+export class FrameSession {
+  readonly #client: VaultClient
+  readonly #publicKey: string
+  #key: string | null = null
+
+  constructor(client: VaultClient, publicKey: string) {
+    this.#client = client
+    this.#publicKey = publicKey
+  }
+
+  /** Opens a session, which may do nothing yet, and returns its nonce. */
+  async open(): Promise<string> {
+    const { session_key, nonce } = await this.#client.call({
+      method: 'POST',
+      path: '/sessions',
+      apiKey: this.#publicKey,
+    })
+    if (!isString(session_key) || !isString(nonce)) throw new CallError(UNREACHABLE)
+    this.#key = session_key
+    return nonce
+  }
+
+  /** Throws a CallError if no session was opened. */
+  get key(): string {
+    if (this.#key !== null) return this.#key
+    throw new CallError(refusal('session_missing', 'Open a session and have it authorized first.'))
+  }
+
+  forget(): void {
+    this.#key = null
+  }
+}
