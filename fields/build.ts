@@ -2,10 +2,11 @@
  * Builds what browsers load: `dist/v1/<hash>/` with the page's script, and the iframe's script and style sheet.
  *
  * The hash is that of the files, so a URL with it stands for these very bytes. `node build.ts` builds; a vault that runs from a
- * checkout calls `currentBuild()` when it starts.
+ * checkout calls `currentBuild()` when it starts. `node build.ts --release` also copies the build to `released/`, where it is kept.
  */
 import { createHash } from 'node:crypto'
 import {
+  cpSync,
   existsSync,
   globSync,
   mkdirSync,
@@ -119,4 +120,7 @@ function hashOfSources(): string {
 if (import.meta.main) {
   const { folder, hash } = await currentBuild()
   process.stdout.write(`${path.join(folder, hash)}\n`)
+  if (process.argv.includes('--release')) {
+    cpSync(path.join(folder, hash), path.join(HOME, 'released/v1', hash), { recursive: true })
+  }
 }

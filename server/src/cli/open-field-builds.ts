@@ -8,7 +8,7 @@ import type { Log } from '../ports/log.ts'
 /** Beside the compiled code in a package: built when the package was. */
 const PACKAGED = new URL('../field-builds/', import.meta.url)
 
-/** The workspace in a checkout, which builds itself; and the builds of earlier releases. */
+/** The workspace in a checkout, which builds itself, and keeps the builds of earlier releases. */
 const WORKSPACE = new URL('../../../fields/', import.meta.url)
 
 /** What the workspace's `build.ts` exports, as far as it is used here. */
@@ -20,11 +20,16 @@ interface Builder {
  * Opens the builds of card fields. In a checkout the current one is built now if it is missing or older than its sources; a
  * failure is logged, and the vault then serves no card fields.
  */
-export function openFieldBuilds(log: Pick<Log, 'error'>): FieldBuilds {
-  const folders = [new URL('v1/', PACKAGED), new URL('dist/v1/', WORKSPACE)].concat(
-    new URL('released/v1/', WORKSPACE),
-  )
-  const current = findCurrent().catch((error: unknown) => {
+export function openFieldBuilds(
+  log: Pick<Log, 'error'>,
+  { packaged, workspace } = { packaged: PACKAGED, workspace: WORKSPACE },
+): FieldBuilds {
+  const folders = [
+    new URL('v1/', packaged),
+    new URL('dist/v1/', workspace),
+    new URL('released/v1/', workspace),
+  ]
+  const current = findCurrent(packaged, workspace).catch((error: unknown) => {
     log.error('card_fields_not_built', error as Error)
     return null
   })
@@ -48,10 +53,10 @@ export function openFieldBuilds(log: Pick<Log, 'error'>): FieldBuilds {
 
 const BUILD_NAME = /^[0-9a-f]{16}$/
 
-async function findCurrent(): Promise<string> {
-  if (existsSync(PACKAGED)) {
-    return (await readFile(new URL('v1/current', PACKAGED), 'utf8')).trim()
+async function findCurrent(packaged: URL, workspace: URL): Promise<string> {
+  if (existsSync(packaged)) {
+    return (await readFile(new URL('v1/current', packaged), 'utf8')).trim()
   }
-  const { currentBuild } = (await import(new URL('build.ts', WORKSPACE).href)) as Builder
+  const { currentBuild } = (await import(new URL('build.ts', workspace).href)) as Builder
   return (await currentBuild()).hash
 }
