@@ -184,6 +184,19 @@ describe('a key whose application lists origins', () => {
     })
   }
 
+  test('is refused with advice where the page may be our own, under a name that no setting tells', async () => {
+    const { vault, key } = await stage()
+    const headers = { origin: 'https://vault.example', host: 'vault.example' }
+    const reply = await create(vault, key, headers)
+    assertRefused(reply, 403, 'origin_not_allowed')
+    assert.match(String(reply.json()['detail']), /set SYMBOLON_PUBLIC_URL or SYMBOLON_FIELDS_URL/)
+    const foreign = await create(vault, key, {
+      origin: 'https://evil.example',
+      host: 'vault.example',
+    })
+    assert.doesNotMatch(String(foreign.json()['detail']), /SYMBOLON/)
+  })
+
   test('is refused before the body is read, and the page can read why', async () => {
     const { vault, key } = await stage()
     const written = vault.world.committed.length

@@ -31,5 +31,14 @@ export function checkOrigin(
   if (allowedOrigins === null || origin === undefined) return
   if (allowedOrigins.includes(origin) || isOwnOrigin(origin, raw, address)) return
   const cause = new RefusedOrigin(principal, origin)
-  throw new ServiceError('origin_not_allowed', undefined, { cause })
+  const advice = headers.host !== undefined && hostOf(origin) === headers.host ? OWN_PAGE : null
+  throw new ServiceError('origin_not_allowed', undefined, { cause, advice })
+}
+
+/** For an operator who has card fields served: the page may be our own, under a name that no setting tells. */
+const OWN_PAGE =
+  'If the page is card fields of this service, set SYMBOLON_PUBLIC_URL or SYMBOLON_FIELDS_URL to its origin.'
+
+function hostOf(origin: string): string {
+  return origin.replace(/^https?:\/\//, '')
 }
