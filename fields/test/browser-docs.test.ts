@@ -56,7 +56,10 @@ describe('an example of docs/browser.md:', { skip: lacksPrograms('chromium', 'cu
     await frame.getByLabel('Security code').fill('123')
     await page.evaluate(`const card = document.querySelector('symbolon-card'); ${fence('js', 0)}`)
     await frame.locator('input >> nth=0').evaluate(async (input) => {
-      while (getComputedStyle(input).fontSize !== '18px') await new Promise(requestAnimationFrame)
+      const border = 'rgb(134, 142, 150)'
+      while (getComputedStyle(input).borderTopColor !== border) {
+        await new Promise(requestAnimationFrame)
+      }
     })
     await page.getByRole('button', { name: 'Pay' }).click()
     const { token } = JSON.parse(await paid.promise) as { token: string }

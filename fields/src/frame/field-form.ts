@@ -4,6 +4,7 @@ import { binOf, lastFourOf, readNumber } from '../card/card-number.ts'
 import { caretAfter } from '../card/caret.ts'
 import type { FieldName, FieldsState, FieldState } from '../protocol/messages.ts'
 import { BrandChoice } from './brand-choice.ts'
+import { BrandMark } from './brand-mark.ts'
 import { FIELD_KINDS, type FieldContext, type FieldData } from './field-kinds.ts'
 import { messageOf, type Texts } from './texts/texts.ts'
 
@@ -39,6 +40,7 @@ export class FieldForm {
   readonly #options: FieldFormOptions
   readonly #fields: readonly Field[]
   readonly #brandChoice: BrandChoice
+  readonly #brandMark = new BrandMark('number-brand')
   /** Of a number in another iframe. */
   #brandElsewhere: BrandName | null = null
 
@@ -48,7 +50,9 @@ export class FieldForm {
     this.element.noValidate = true
     this.#fields = options.fields.map((it) => this.#build(it))
     this.#brandChoice = new BrandChoice(options.texts.brandChoice, () => this.#changed())
-    this.#fields.find((it) => it.name === 'number')?.element.append(this.#brandChoice.element)
+    const number = this.#fields.find((it) => it.name === 'number')
+    number?.element.firstElementChild!.after(this.#brandMark.element)
+    number?.errorElement.after(this.#brandChoice.element)
     this.element.append(...this.#fields.map((it) => it.element))
     this.element.addEventListener('submit', (event) => event.preventDefault())
     // Enter submits a form of several inputs only if it has a button.
@@ -120,23 +124,31 @@ export class FieldForm {
     const element = document.createElement('div')
     element.className = `field ${name}`
     const label = document.createElement('label')
+    label.className = 'label'
     label.htmlFor = name
     label.textContent = labels?.[name] ?? texts.labels[name]
     const input = document.createElement('input')
     input.id = name
+    input.className = 'input'
     input.name = name
-    input.placeholder = texts.placeholders[name] ?? ''
     input.spellcheck = false
+    const placeholder = texts.placeholders[name]
+    if (placeholder !== undefined) input.placeholder = placeholder
     for (const [attribute, value] of Object.entries(FIELD_KINDS[name].attributes)) {
       input.setAttribute(attribute, value)
     }
     input.setAttribute('aria-required', 'true')
-    input.setAttribute('aria-describedby', `${name}-error`)
-    const errorElement = document.createElement('p')
+    // No `aria-errormessage` beside it: screen readers that know both would say the error twice.
+    const description = name === 'number' ? `${this.#brandMark.element.id} ` : ''
+    input.setAttribute('aria-describedby', `${description}${name}-error`)
+    const errorElement = document.createElement('div')
     errorElement.id = `${name}-error`
     errorElement.className = 'error'
     errorElement.setAttribute('aria-live', 'polite')
-    element.append(label, input, errorElement)
+    const entry = document.createElement('div')
+    entry.className = 'entry'
+    entry.append(input, errorElement)
+    element.append(label, entry)
     const field: Field = { name, element, input, errorElement, judged: false }
     this.#listen(field)
     return field
@@ -170,7 +182,10 @@ export class FieldForm {
   }
 
   #render(): void {
-    this.#brandChoice.offer(this.#number()?.choices ?? [])
+    const { choices = [], brands = [] } = this.#number() ?? {}
+    this.#brandChoice.offer(choices)
+    const { chosen } = this.#brandChoice
+    this.#brandMark.show(chosen === null ? brands : [chosen])
     for (const field of this.#fields) {
       const { error, complete } = this.#stateOf(field)
       field.element.classList.toggle('complete', complete)

@@ -12,13 +12,14 @@ import { configurationFault } from './configuration-fault.ts'
 import { connectPage, originsOf } from './connect-page.ts'
 import { problemOf, refusal } from './problems.ts'
 import { startRole, type Role } from './roles.ts'
-import { textsFor } from './texts/texts.ts'
+import { textsFor, type Texts } from './texts/texts.ts'
 import { CallError } from './vault-client.ts'
 
 const port = await connectPage(originsOf(document))
 let configured = false
 let role: Role | null = null
 let pageSheet: CSSStyleSheet | null = null
+let sentHeight: number | null = null
 
 port.addEventListener('message', ({ data }: MessageEvent<PageMessage>) => {
   receive(data).catch((error: unknown) => send({ type: 'refused', problem: problemOf(error) }))
@@ -59,14 +60,23 @@ async function start(configuration: Configuration): Promise<void> {
   root.lang = texts.language
   root.dir = texts.direction
   root.style.colorScheme = configuration.colorScheme
-  document.title = texts.title
+  document.title = titleOf(configuration, texts)
   style(configuration.styles)
   role = startRole(configuration, texts, send)
   document.body.replaceChildren(...role.elements)
-  new ResizeObserver(() => {
-    send({ type: 'resize', height: Math.ceil(root.getBoundingClientRect().height) })
-  }).observe(root)
-  send({ type: 'ready' })
+  new ResizeObserver(sendHeight).observe(root)
+  // Browsers skip the rendering of iframes that are out of sight, and resize observers with it.
+  const everything = { subtree: true, childList: true, characterData: true, attributes: true }
+  new MutationObserver(sendHeight).observe(document.body, everything)
+  sendHeight()
+  send({ type: 'ready', title: document.title })
+}
+
+/** Returns what the document is to somebody who does not see it. A single field is called by its label. */
+function titleOf(configuration: Configuration, texts: Texts): string {
+  if (configuration.role === 'text') return configuration.label
+  const [field, ...others] = configuration.role === 'card' ? configuration.fields : []
+  return field === undefined || others.length > 0 ? texts.title : texts.labels[field]
 }
 
 async function answer(message: PageCall): Promise<void> {
@@ -93,4 +103,12 @@ function style(styles: StyleRules): void {
   const others = document.adoptedStyleSheets.filter((it) => it !== pageSheet)
   document.adoptedStyleSheets = [...others, sheet]
   pageSheet = sheet
+  if (role !== null) sendHeight()
+}
+
+function sendHeight(): void {
+  const height = Math.ceil(document.documentElement.getBoundingClientRect().height)
+  if (height === sentHeight) return
+  sentHeight = height
+  send({ type: 'resize', height })
 }

@@ -1,5 +1,8 @@
 /** Shows a stored card to its owner, with a button that copies the number. */
+import { brandsOf } from '../card/brands.ts'
 import { groupDigits } from '../card/card-number.ts'
+import type { FieldName } from '../protocol/messages.ts'
+import { BrandMark } from './brand-mark.ts'
 import type { FrameSession } from './frame-session.ts'
 import { refusal } from './problems.ts'
 import { tokenPathOf } from './submission.ts'
@@ -16,9 +19,11 @@ export interface RevealedCardOptions {
 export class RevealedCard {
   readonly element: HTMLElement
   readonly #options: RevealedCardOptions
+
   constructor(options: RevealedCardOptions) {
     this.#options = options
-    this.element = document.createElement('dl')
+    this.element = document.createElement('div')
+    this.element.className = 'revealed'
   }
 
   /** Shows the token, for which the session must have been authorized. */
@@ -29,8 +34,8 @@ export class RevealedCard {
       path: tokenPathOf(tokenId),
       apiKey: session.key,
     })
-    const shown = this.#rowsOf(data)
-    if (shown.length === 0) {
+    const rows = this.#rowsOf(data)
+    if (rows.length === 0) {
       throw new CallError(
         refusal(
           'not_revealed',
@@ -38,7 +43,10 @@ export class RevealedCard {
         ),
       )
     }
-    this.element.replaceChildren(...shown)
+    const list = document.createElement('dl')
+    list.className = 'card'
+    list.append(...rows)
+    this.element.replaceChildren(list)
   }
 
   clear(): void {
@@ -46,45 +54,59 @@ export class RevealedCard {
     this.element.replaceChildren()
   }
 
-  #rowsOf(data: unknown): Node[] {
-    const { labels } = this.#options.texts
-    if (typeof data === 'string') return this.#row(labels.text, data, data)
+  #rowsOf(data: unknown): HTMLElement[] {
+    if (typeof data === 'string') return [this.#row('text', [valueOf(data)], data)]
     if (typeof data !== 'object' || data === null) return []
     const { number, expiration_month, expiration_year, cvc, name } = data as Record<string, unknown>
-    const rows: Node[] = []
-    if (typeof number === 'string')
-      rows.push(...this.#row(labels.number, groupDigits(number), number))
+    const rows: HTMLElement[] = []
+    if (typeof number === 'string') {
+      const row = this.#row('number', spelledDigits(groupDigits(number)), number)
+      const mark = new BrandMark('brand')
+      mark.show(brandsOf(number))
+      row.querySelector('dt')!.append(' ', mark.element)
+      rows.push(row)
+    }
     if (typeof expiration_month === 'number' && typeof expiration_year === 'number') {
       const month = String(expiration_month).padStart(2, '0')
-      rows.push(...this.#row(labels.expiry, `${month} / ${expiration_year}`, null))
+      rows.push(this.#row('expiry', [valueOf(`${month} / ${expiration_year}`)]))
     }
-    if (typeof cvc === 'string') rows.push(...this.#row(labels.cvc, cvc, null))
-    if (typeof name === 'string') rows.push(...this.#row(labels.name, name, null))
+    if (typeof cvc === 'string') rows.push(this.#row('cvc', spelledDigits(cvc)))
+    if (typeof name === 'string') rows.push(this.#row('name', [valueOf(name)]))
     return rows
   }
 
   /** `copied` is what a button puts on the clipboard; null for no button. */
-  #row(label: string, text: string, copied: string | null): Node[] {
+  #row(field: FieldName, value: readonly Node[], copied: string | null = null): HTMLElement {
+    const row = document.createElement('div')
+    row.className = `row ${field}`
     const term = document.createElement('dt')
-    term.textContent = label
-    const value = document.createElement('dd')
-    const shown = document.createElement('span')
-    shown.dir = 'auto'
-    shown.textContent = text
-    value.append(shown)
-    if (copied !== null) value.append(this.#copyButton(copied))
-    return [term, value]
+    term.className = 'label'
+    const label = document.createElement('span')
+    label.id = `${field}-label`
+    label.textContent = this.#options.texts.labels[field]
+    term.append(label)
+    const description = document.createElement('dd')
+    description.append(...value)
+    if (copied !== null) description.append(this.#copyButton(copied, label.id))
+    row.append(term, description)
+    return row
   }
 
-  #copyButton(text: string): HTMLElement {
+  #copyButton(text: string, labelId: string): HTMLElement {
     const { texts, onCopy } = this.#options
     const button = document.createElement('button')
+    button.id = 'copy'
+    button.className = 'button'
     button.type = 'button'
     button.textContent = texts.copy
+    button.setAttribute('aria-labelledby', `${button.id} ${labelId}`)
     const status = document.createElement('span')
+    status.className = 'copied'
     status.setAttribute('role', 'status')
     button.addEventListener('click', () => {
       const done = (message: string): void => void (status.textContent = message)
+      // Emptied first, so that a second copy is announced, too.
+      done('')
       navigator.clipboard.writeText(text).then(
         () => {
           done(texts.copied)
@@ -94,7 +116,31 @@ export class RevealedCard {
       )
     })
     const both = document.createElement('span')
+    both.className = 'copy'
     both.append(button, status)
     return both
   }
+}
+
+function valueOf(text: string): HTMLElement {
+  const value = document.createElement('span')
+  value.className = 'value'
+  value.dir = 'auto'
+  value.textContent = text
+  return value
+}
+
+/** Returns digits to look at, and the same to be read out one by one: screen readers take `4242` for four thousand and more. */
+function spelledDigits(text: string): HTMLElement[] {
+  const seen = valueOf(text)
+  seen.dir = 'ltr'
+  seen.ariaHidden = 'true'
+  const spoken = document.createElement('span')
+  spoken.className = 'spoken'
+  spoken.dir = 'ltr'
+  spoken.textContent = text
+    .split(' ')
+    .map((group) => [...group].join(' '))
+    .join(', ')
+  return [seen, spoken]
 }

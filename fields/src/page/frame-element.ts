@@ -37,6 +37,12 @@ interface PendingCall {
 /** The files of a build lie in one folder of the vault, so the script's own URL says where the vault is. */
 const BUILD_URL = new URL('.', import.meta.url)
 
+/**
+ * Room around the inputs for the rings of focused ones, in CSS pixels: frame.css has as much padding. The iframe is larger by it,
+ * so that the inputs align with those of the page.
+ */
+const RING_PX = 4
+
 export abstract class FrameElement extends HTMLElement {
   #iframe: HTMLIFrameElement | null = null
   #port: MessagePort | null = null
@@ -68,6 +74,7 @@ export abstract class FrameElement extends HTMLElement {
   }
 
   connectedCallback(): void {
+    showAsBlock(this.getRootNode())
     const { signal } = this.#mounted
     this.#mount(signal).catch((error: unknown) => {
       if (!signal.aborted) this.#fail(error)
@@ -144,7 +151,7 @@ export abstract class FrameElement extends HTMLElement {
     const role = this.configure()
     const url = new URL(`frame/${await keyHashOf(publicKey)}`, BUILD_URL)
     if (signal.aborted) return
-    const iframe = frameFor(this.getAttribute('title') ?? this.title, this.hiddenFrame)
+    const iframe = frameFor(this.title, this.hiddenFrame)
     this.#iframe = iframe
     this.append(iframe)
     const port = await connectFrame(iframe, url, signal)
@@ -166,6 +173,7 @@ export abstract class FrameElement extends HTMLElement {
   #receive(message: FrameMessage): void {
     switch (message.type) {
       case 'ready':
+        if (this.title === '' && this.#iframe !== null) this.#iframe.title = message.title
         this.#ready.resolve()
         this.#tell('ready', null)
         break
@@ -236,18 +244,41 @@ function frameFor(title: string, hidden: boolean): HTMLIFrameElement {
   iframe.title = title
   // Set one by one through CSSOM: a page's Content-Security-Policy need not allow inline styles.
   const { style } = iframe
+  // What a page says of all its iframes is not meant for this one.
   style.display = 'block'
   style.border = '0'
-  style.width = '100%'
+  style.padding = '0'
+  style.minWidth = '0'
+  style.maxWidth = 'none'
+  style.minHeight = '0'
+  style.maxHeight = 'none'
   style.height = '0'
   style.colorScheme = 'inherit'
-  if (hidden) {
+  if (!hidden) {
+    style.width = `calc(100% + ${2 * RING_PX}px)`
+    style.margin = `-${RING_PX}px`
+  } else {
     style.position = 'absolute'
     style.width = '0'
     iframe.tabIndex = -1
     iframe.ariaHidden = 'true'
   }
   return iframe
+}
+
+/** Elements that nobody has defined styles for are inline. Of no specificity, so that any rule of the page wins. */
+const BLOCK_RULE =
+  ':where(symbolon-card, symbolon-field, symbolon-group, symbolon-reveal, symbolon-text) { display: block }'
+let blockSheet: CSSStyleSheet | null = null
+
+/** An adopted style sheet, since a page's Content-Security-Policy need not allow inline ones. */
+function showAsBlock(root: Node): void {
+  if (!(root instanceof Document || root instanceof ShadowRoot)) return
+  if (blockSheet === null) {
+    blockSheet = new CSSStyleSheet()
+    blockSheet.insertRule(BLOCK_RULE)
+  }
+  if (!root.adoptedStyleSheets.includes(blockSheet)) root.adoptedStyleSheets.push(blockSheet)
 }
 
 function languageOf(element: HTMLElement): string {

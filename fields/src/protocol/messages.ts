@@ -110,7 +110,8 @@ export type CallContent =
   | { readonly type: 'reveal'; readonly tokenId: string }
 
 export type FrameMessage =
-  | { readonly type: 'ready' }
+  /** `title` is what the iframe is called in the language of the fields. */
+  | { readonly type: 'ready'; readonly title: string }
   | { readonly type: 'change'; readonly state: FieldsState }
   | { readonly type: 'focus' | 'blur' | 'autofill'; readonly field: FieldName }
   /** Enter was pressed in a field. */
