@@ -21,15 +21,29 @@ export function checkTokenOptions(
   if (typeof options !== 'object' || options === null) {
     return { errors: { options: ['The options must be an object.'] } }
   }
+  const plain = jsonOf(options)
+  if (plain === null) return { errors: { options: ['The options must be JSON.'] } }
   const errors: Record<string, readonly string[]> = {}
   const kept: Record<string, unknown> = {}
-  for (const [name, value] of Object.entries(options)) {
-    if (value === undefined) continue
+  for (const [name, value] of Object.entries(plain)) {
     const fault = faultOf(name, value)
     if (fault === null) kept[name] = value
     else errors[name] = [fault]
   }
   return Object.keys(errors).length === 0 ? { options: kept } : { errors }
+}
+
+/**
+ * Returns `options` as they will be sent. A message can hold objects that JSON turns into strings, such as `new String()`, whose
+ * text only shows then.
+ */
+function jsonOf(options: object): object | null {
+  try {
+    return JSON.parse(JSON.stringify(options)) as object
+  } catch {
+    // A cycle, or a BigInt.
+    return null
+  }
 }
 
 function faultOf(name: string, value: unknown): string | null {
