@@ -105,6 +105,7 @@ async function readAndChange(
   const reading = { permission, now, always: true } as const
   const { token: before, grant } = await readLive(world, context, id, reading)
   const patch = parsePatch(body)
+  if (isInPages(context)) refuseExpressions(patch, before)
   const keys = await world.keyring.open(context.tenantId)
   const request = patchedRequest(before, openData(keys, before, now, grant), patch)
   const draft = parseDraft(request, now, (member) => member)
@@ -119,15 +120,58 @@ async function readAndChange(
     now,
     evaluationContext,
   })
-  const duplicate = undefined
+  const shown = isInPages(context)
+    ? ({ token: { ...token, fingerprint: null }, transform: 'redact' } as const)
+    : { token, transform }
   return {
     keys,
     token,
-    built: { draft, token, transform, duplicate, evaluationContext, shortLivedExpired: false },
+    built: { draft, ...shown, duplicate: undefined, evaluationContext, shortLivedExpired: false },
     search: { context, containers: duplicateContainers(context), grants: new Map(), now },
     deduplicates: token.fingerprint !== before.fingerprint && asksToDeduplicate(draft, context),
   }
 }
+
+/**
+ * Whether the caller's key belongs in pages: those of the origins that its application lists. Every script of such a page has the
+ * key and the ids of tokens, and must not read with them what the page's card fields keep from it. Decision 0107.
+ */
+function isInPages({ type, allowedOrigins }: RequestContext): boolean {
+  return type === 'public' && allowedOrigins !== null
+}
+
+/**
+ * Throws `token_invalid` if the patch sets an expression: its results tell of data that the caller did not send. Likewise if it
+ * puts data under a mask that shows much of it, which the page may have chosen when it created the token.
+ */
+function refuseExpressions(patch: TokenPatch, { details }: FoundToken): void {
+  const errors: Record<string, readonly string[]> = {}
+  for (const it of EXPRESSION_MEMBERS) {
+    if (patch[it] !== undefined) {
+      errors[it] = ['A key of an application with allowed_origins cannot change this member.']
+    }
+  }
+  if (patch['data'] !== undefined && !showsLittle(details?.['mask'] ?? null)) {
+    errors['data'] = [
+      'A key of an application with allowed_origins cannot change data whose mask shows more than the first six or ' +
+        'last four digits and the expiry date.',
+    ]
+  }
+  if (Object.keys(errors).length > 0) throw new ServiceError('token_invalid', errors)
+}
+
+/** Whether a mask is as a page may set it through card fields. */
+function showsLittle(mask: Json): boolean {
+  if (typeof mask === 'string') return !mask.includes('{{') || LITTLE.test(mask)
+  if (typeof mask !== 'object' || mask === null) return true
+  return Object.values(mask).every((it) => showsLittle(it))
+}
+
+/** The same as in the card fields: fields/src/frame/token-options.ts. */
+const LITTLE =
+  /^\{\{\s*data\.(?:expiration_(?:month|year)|number\s*\|\s*reveal_(?:last:\s*[0-4]|first:\s*[0-6]))\s*\}\}$/
+
+const EXPRESSION_MEMBERS = ['mask', 'search_indexes', 'fingerprint_expression'] as const
 
 /** Returns the answer to a replay of the request, which may come after the security code has expired. */
 function agedAnswer(context: RequestContext, built: BuiltToken, settings: TokenSettings): Answer {

@@ -144,6 +144,64 @@ describe('PATCH /tokens/{id}: 200', () => {
     assert.deepEqual([indexes, expression], [['{{ data }}'], '{{ data }}'])
   })
 
+  test('nothing comes back to a key that belongs in pages: its application lists origins', async () => {
+    const { create, patch, vault } = await stage()
+    const id = await create({ ...CARD, deduplicate_token: true })
+    const page = await vault.keyFor({
+      type: 'public',
+      permissions: ['token:update'],
+      allowed_origins: ['https://shop.example'],
+    })
+    const reply = await patch(id, { data: { expiration_year: 2041 }, metadata: { a: 'b' } }, page)
+    assert.equal(reply.status, 200, reply.text)
+    const { data, fingerprint, metadata } = reply.json()
+    assert.deepEqual([data, fingerprint, metadata], [undefined, undefined, { a: 'b' }])
+    const shown = (await patch(id, {})).json()
+    assert.equal((shown['data'] as JsonObject)['expiration_year'], 2041)
+    assert.notEqual(shown['fingerprint'], undefined)
+  })
+
+  for (const [name, value] of Object.entries({
+    mask: '{{ data.number }}',
+    search_indexes: ['{{ data.number }}'],
+    fingerprint_expression: '{{ data.number }}',
+  })) {
+    test(`400 if a key that belongs in pages changes ${name}`, async () => {
+      const { create, patch, vault } = await stage()
+      const id = await create(CARD)
+      const page = await vault.keyFor({
+        type: 'public',
+        permissions: ['token:update'],
+        allowed_origins: [],
+      })
+      for (const it of [value, null]) {
+        const reply = await patch(id, { [name]: it }, page)
+        assert.equal(reply.status, 400, reply.text)
+        assert.deepEqual(Object.keys(reply.json()['errors'] as JsonObject), [name])
+      }
+    })
+  }
+
+  test('400 if a key that belongs in pages puts data under a mask that shows much of it', async () => {
+    const { create, patch, vault } = await stage()
+    const page = await vault.keyFor({
+      type: 'public',
+      permissions: ['token:update'],
+      allowed_origins: [],
+    })
+    const change = { data: { expiration_year: 2041 } }
+    for (const mask of ['{{ data.number }}', { a: ['{{ data.number | reveal_last: 5 }}'] }]) {
+      const id = await create({ ...CARD, mask })
+      const reply = await patch(id, change, page)
+      assert.equal(reply.status, 400, reply.text)
+      assert.deepEqual(Object.keys(reply.json()['errors'] as JsonObject), ['data'])
+    }
+    for (const mask of ['{{ data.number | reveal_last: 4 }}', { a: 'card' }]) {
+      const id = await create({ ...CARD, mask })
+      assert.equal((await patch(id, change, page)).status, 200)
+    }
+  })
+
   test('what comes back follows the rule for update, in the old and the new containers', async () => {
     const { create, patch, vault } = await stage()
     const rule = (priority: number, container: string, transform: string) => ({
