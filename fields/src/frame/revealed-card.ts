@@ -20,6 +20,8 @@ export class RevealedCard {
   constructor(options: RevealedCardOptions) {
     this.#options = options
     this.element = document.createElement('dl')
+    // Dragged text could be dropped on the page.
+    this.element.addEventListener('dragstart', (event) => event.preventDefault())
   }
 
   /** Opens a session without rights, and returns the nonce by which a backend can authorize it. */
@@ -40,9 +42,7 @@ export class RevealedCard {
       )
     }
     const path = `/tokens/${encodeURIComponent(tokenId)}`
-    const { data } = (await this.#options.client.call({ method: 'GET', path, apiKey })) as {
-      data?: unknown
-    }
+    const { data } = (await this.#read(path, apiKey)) as { data?: unknown }
     const shown = this.#rowsOf(data)
     if (shown.length === 0) {
       throw new CallError(
@@ -58,6 +58,16 @@ export class RevealedCard {
   clear(): void {
     this.#sessionKey = null
     this.element.replaceChildren()
+  }
+
+  async #read(path: string, apiKey: string): Promise<unknown> {
+    try {
+      return await this.#options.client.call({ method: 'GET', path, apiKey })
+    } catch (error) {
+      if (!(error instanceof CallError) || error.problem.status !== 401) throw error
+      const detail = 'The session has expired. Call reveal() again.'
+      throw new CallError({ ...error.problem, code: 'session_expired', detail })
+    }
   }
 
   #rowsOf(data: unknown): Node[] {
