@@ -5,7 +5,7 @@
  */
 import { isString } from './known-members.ts'
 import { refusal } from './problems.ts'
-import { CallError, UNREACHABLE, type VaultClient } from './vault-client.ts'
+import { CallError, UNREACHABLE, type VaultCall, type VaultClient } from './vault-client.ts'
 
 export class FrameSession {
   readonly #client: VaultClient
@@ -29,10 +29,20 @@ export class FrameSession {
     return nonce
   }
 
-  /** Throws a CallError if no session was opened. */
-  get key(): string {
-    if (this.#key !== null) return this.#key
-    throw new CallError(refusal('session_missing', 'Open a session and have it authorized first.'))
+  /** Calls the vault with the session's key. Throws a CallError, also if no session was opened, or if it has expired. */
+  async call(call: Omit<VaultCall, 'apiKey'>): Promise<Readonly<Record<string, unknown>>> {
+    if (this.#key === null) {
+      throw new CallError(
+        refusal('session_missing', 'Open a session and have it authorized first.'),
+      )
+    }
+    try {
+      return await this.#client.call({ ...call, apiKey: this.#key })
+    } catch (error) {
+      if (!(error instanceof CallError) || error.problem.status !== 401) throw error
+      const detail = 'The session has expired. Start again.'
+      throw new CallError({ ...error.problem, code: 'session_expired', detail })
+    }
   }
 
   forget(): void {

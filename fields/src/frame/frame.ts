@@ -82,8 +82,10 @@ function titleOf(configuration: Configuration, texts: Texts): string {
 async function answer(message: PageCall): Promise<void> {
   const { call } = message
   try {
-    // Each handler takes calls of its own type, by which it is found.
-    const handler = role?.calls[message.type] as Handler | undefined
+    // Each handler takes calls of its own type, by which it is found. Only own members: a type may be "constructor".
+    const calls: Role['calls'] = role?.calls ?? {}
+    const known = Object.hasOwn(calls, message.type)
+    const handler = known ? (calls[message.type] as Handler) : undefined
     if (handler === undefined) throw new CallError(refusal('call_unknown', UNKNOWN))
     const result = await handler(message)
     send({ type: 'result', call, result })

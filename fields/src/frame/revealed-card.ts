@@ -7,10 +7,9 @@ import type { FrameSession } from './frame-session.ts'
 import { refusal } from './problems.ts'
 import { tokenPathOf } from './submission.ts'
 import type { Texts } from './texts/texts.ts'
-import { CallError, type VaultClient } from './vault-client.ts'
+import { CallError } from './vault-client.ts'
 
 export interface RevealedCardOptions {
-  readonly client: VaultClient
   readonly session: FrameSession
   readonly texts: Texts
   readonly onCopy: () => void
@@ -24,16 +23,14 @@ export class RevealedCard {
     this.#options = options
     this.element = document.createElement('div')
     this.element.className = 'revealed'
+    // Dragged text could be dropped on the page.
+    this.element.addEventListener('dragstart', (event) => event.preventDefault())
   }
 
   /** Shows the token, for which the session must have been authorized. */
   async show(tokenId: string): Promise<void> {
-    const { client, session } = this.#options
-    const { data } = await client.call({
-      method: 'GET',
-      path: tokenPathOf(tokenId),
-      apiKey: session.key,
-    })
+    const { session } = this.#options
+    const { data } = await session.call({ method: 'GET', path: tokenPathOf(tokenId) })
     const rows = this.#rowsOf(data)
     if (rows.length === 0) {
       throw new CallError(

@@ -131,7 +131,6 @@ function revealRole(
   const client = vaultClient(fetchHere, TIMEOUT_MS)
   const session = new FrameSession(client, publicKey)
   const card = new RevealedCard({
-    client,
     session,
     texts,
     onCopy: () => send({ type: 'copy' }),
@@ -171,7 +170,7 @@ function submitting(
       const accepted = acceptedOptions(options)
       const { data, chosenBrand } = await read()
       const changed = withBrand(accepted, chosenBrand)
-      return await submissions.update(session.key, tokenId, data, changed)
+      return await submissions.update(session, tokenId, data, changed)
     },
   }
 }

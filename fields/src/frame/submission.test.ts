@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
+import { FrameSession } from './frame-session.ts'
 import { Submissions } from './submission.ts'
-import { CallError, vaultClient } from './vault-client.ts'
+import { CallError, vaultClient, type VaultClient } from './vault-client.ts'
 
 const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030 }
 const OTHER_CARD = { ...CARD, number: '5555555555554444' }
@@ -178,25 +179,42 @@ describe('Submissions.create()', () => {
 })
 
 describe('Submissions.update()', () => {
-  test('patches the token that is named', async () => {
+  test('patches the token that is named, with the key of the session', async () => {
     answers = [json(200, TOKEN)]
-    await submissions.update('key_session', 'a/b c', { cvc: '123' }, {})
-    assert.equal(sent[0]?.path, '/tokens/a%2Fb%20c')
-    assert.equal(sent[0]?.init.method, 'PATCH')
-    assert.deepEqual(bodyOf(0), { data: { cvc: '123' } })
-    const headers = new Headers(sent[0]?.init.headers)
+    await submissions.update(await openSession(), 'a/b c', { cvc: '123' }, {})
+    assert.equal(sent[0]?.path, '/sessions')
+    assert.equal(new Headers(sent[0]?.init.headers).get('bt-api-key'), 'key_public')
+    assert.equal(sent[1]?.path, '/tokens/a%2Fb%20c')
+    assert.equal(sent[1]?.init.method, 'PATCH')
+    assert.deepEqual(bodyOf(1), { data: { cvc: '123' } })
+    const headers = new Headers(sent[1]?.init.headers)
     assert.equal(headers.get('content-type'), 'application/merge-patch+json')
     assert.equal(headers.get('bt-api-key'), 'key_session')
   })
 
-  test('sends nothing for an id of another path', async () => {
+  test('says that the session has expired', async () => {
+    answers = [json(401, { code: 'key_unknown' })]
+    const session = await openSession()
+    await assert.rejects(
+      submissions.update(session, 'one', CARD, {}),
+      (error: CallError) => error.problem.code === 'session_expired',
+    )
+  })
+
+  test('sends nothing without a session, nor for an id of another path', async () => {
+    const none = new FrameSession(clientWithin(60_000), 'key_public')
+    await assert.rejects(
+      submissions.update(none, 'one', CARD, {}),
+      (error: CallError) => error.problem.code === 'session_missing',
+    )
+    const session = await openSession()
     for (const id of ['', '.', '..', '\ud800', null, undefined, 7, {}, ['x']]) {
       await assert.rejects(
-        submissions.update('key_session', id as string, CARD, {}),
+        submissions.update(session, id as string, CARD, {}),
         (error: CallError) => error.problem.code === 'token_id_invalid',
       )
     }
-    assert.equal(sent.length, 0)
+    assert.equal(sent.length, 1)
   })
 })
 
@@ -282,6 +300,10 @@ describe('the problem that the page is told', () => {
 })
 
 function submissionsWithin(timeoutMs: number): Submissions {
+  return new Submissions(clientWithin(timeoutMs), 'key_public', () => nowMs)
+}
+
+function clientWithin(timeoutMs: number): VaultClient {
   const fetcher: typeof fetch = async (path, init = {}) => {
     assert.equal(typeof path, 'string')
     sent.push({ path: path as string, init })
@@ -289,11 +311,15 @@ function submissionsWithin(timeoutMs: number): Submissions {
     assert.ok(answer !== undefined, 'a request that was not expected')
     return typeof answer === 'function' ? await answer(init.signal!) : answer
   }
-  return new Submissions(
-    vaultClient(fetcher, timeoutMs, () => online),
-    'key_public',
-    () => nowMs,
-  )
+  return vaultClient(fetcher, timeoutMs, () => online)
+}
+
+/** Opens a session, which is the first request. */
+async function openSession(): Promise<FrameSession> {
+  answers.unshift(json(201, { session_key: 'key_session', nonce: 'nonce' }))
+  const session = new FrameSession(clientWithin(60_000), 'key_public')
+  assert.equal(await session.open(), 'nonce')
+  return session
 }
 
 async function problem(): Promise<CallError['problem']> {

@@ -1,6 +1,7 @@
 /** Sends what was typed to the vault. A repeated submission has the same idempotency key, so it makes one token. */
 import type { FieldsToken, TokenOptions } from '../protocol/messages.ts'
 import type { FieldData } from './field-kinds.ts'
+import type { FrameSession } from './frame-session.ts'
 import { refusal } from './problems.ts'
 import { areStrings, isObject, isString, pick } from './known-members.ts'
 import { CallError, isUndecided, UNREACHABLE, type VaultClient } from './vault-client.ts'
@@ -58,20 +59,15 @@ export class Submissions {
     }
   }
 
-  /** Changes a stored token, which `sessionKey` may do: what has no field here stays as it is. */
+  /** Changes a stored token, which `session` may do: what has no field here stays as it is. */
   async update(
-    sessionKey: string,
+    session: Pick<FrameSession, 'call'>,
     tokenId: string,
     data: FieldData | string,
     options: TokenOptions,
   ): Promise<FieldsToken> {
-    const answer = await this.#client.call({
-      method: 'PATCH',
-      path: tokenPathOf(tokenId),
-      body: JSON.stringify({ data, ...options }),
-      apiKey: sessionKey,
-    })
-    return tokenOf(answer)
+    const body = JSON.stringify({ data, ...options })
+    return tokenOf(await session.call({ method: 'PATCH', path: tokenPathOf(tokenId), body }))
   }
 
   /** Forgets the last submission: the values were cleared. */

@@ -2,8 +2,11 @@
 import { isGreeting, writeIntroduction, type Greeting } from '../protocol/handshake.ts'
 import { misuse } from './fields-error.ts'
 
-/** Ours: after the document of the iframe has loaded, its script may need this long to say hello, in milliseconds. */
-const HELLO_MS_MAX = 5000
+/**
+ * Ours: the iframe's script says hello before its document has loaded. The message and the event may still come in either order,
+ * this far apart, in milliseconds.
+ */
+const HELLO_MS_MAX = 1000
 
 /** Without a document, an iframe fires no event at all in some browsers, in milliseconds. */
 const LOAD_MS_MAX = 30_000
@@ -30,11 +33,15 @@ export async function connectFrame(
       const fail = (): void => reject(misuse('not_embedded', notEmbedded(url.origin)))
       let timer = setTimeout(fail, LOAD_MS_MAX)
       const loaded = (): void => {
+        // Firefox announces the empty document before it, too. A page cannot read the vault's document.
+        if (iframe.contentDocument !== null) return
         clearTimeout(timer)
         timer = setTimeout(fail, HELLO_MS_MAX)
       }
       ended.addEventListener('abort', () => clearTimeout(timer), { once: true })
       iframe.addEventListener('load', loaded, { signal: ended })
+      // Firefox, if the page's policy does not allow the URL.
+      iframe.addEventListener('error', fail, { signal: ended })
       const listen = (event: MessageEvent<unknown>): void => {
         const source = iframe.contentWindow
         const expected = { greeting: 'hello', source, origin: url.origin, nonce } as const
