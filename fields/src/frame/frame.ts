@@ -63,9 +63,12 @@ async function start(configuration: Configuration): Promise<void> {
   style(configuration.styles)
   role = startRole(configuration, texts, send)
   document.body.replaceChildren(...role.elements)
-  new ResizeObserver(() => {
+  const tellHeight = (): void => {
     send({ type: 'resize', height: Math.ceil(root.getBoundingClientRect().height) })
-  }).observe(root)
+  }
+  // Before `ready`, after which a page may show the element, or a buyer click in it.
+  tellHeight()
+  new ResizeObserver(tellHeight).observe(root)
   send({ type: 'ready' })
 }
 
