@@ -31,6 +31,8 @@ export class FieldForm {
   readonly #fields: readonly Field[]
   /** Of a number in another iframe. */
   #brandElsewhere: BrandName | null = null
+  /** Where focus() was to move it. */
+  #focusWanted: Field | null = null
 
   constructor(options: FieldFormOptions) {
     this.#options = options
@@ -44,6 +46,12 @@ export class FieldForm {
       if (event.key !== 'Enter' || event.isComposing) return
       event.preventDefault()
       options.onSubmit()
+    })
+    // WebKit ignores focus() in an iframe of another origin until the buyer has used it, and a key is a use. So a character
+    // that is typed when the iframe has the focus, but none of its inputs, goes where focus() was to move it.
+    document.addEventListener('keydown', ({ key, ctrlKey, metaKey }) => {
+      if (document.activeElement !== document.body || ctrlKey || metaKey) return
+      if ([...key].length === 1) (this.#focusWanted ?? this.#fields[0])?.input.focus()
     })
   }
 
@@ -85,6 +93,7 @@ export class FieldForm {
       this.#fields.find((it) => it.name === name) ??
       this.#fields.find((it) => this.#stateOf(it).error !== null) ??
       this.#fields[0]
+    this.#focusWanted = field ?? null
     field?.input.focus()
   }
 
