@@ -49,9 +49,9 @@ export class FieldForm {
     })
     // WebKit ignores focus() in an iframe of another origin until the buyer has used it, and a key is a use. So a character
     // that is typed when the iframe has the focus, but none of its inputs, goes where focus() was to move it.
-    document.addEventListener('keydown', ({ key, ctrlKey, metaKey }) => {
-      if (document.activeElement !== document.body || ctrlKey || metaKey) return
-      if ([...key].length === 1) (this.#focusWanted ?? this.#fields[0])?.input.focus()
+    document.addEventListener('keydown', (event) => {
+      if (document.activeElement !== document.body || !isCharacter(event)) return
+      ;(this.#focusWanted ?? this.#fields[0])?.input.focus()
     })
   }
 
@@ -144,10 +144,16 @@ export class FieldForm {
     input.addEventListener('input', (event) => {
       // Asked before the text is formatted, which ends the state.
       const autofilled = isAutofilled(input)
-      format(field, event instanceof InputEvent && event.inputType.startsWith('delete'))
+      const { isComposing, inputType } = event instanceof InputEvent ? event : NO_EDIT
+      // An input method replaces what it has composed so far, and must find it as it was.
+      if (!isComposing) format(field, inputType)
       field.judged = false
       this.#changed()
       if (autofilled) onEvent('autofill', name)
+    })
+    input.addEventListener('compositionend', () => {
+      format(field, '')
+      this.#changed()
     })
     input.addEventListener('focus', () => onEvent('focus', name))
     input.addEventListener('blur', () => {
@@ -202,24 +208,36 @@ export class FieldForm {
   }
 }
 
-/** Rewrites the text as it should look, and keeps the caret at the same digit. */
-function format({ name, input }: Field, deleting: boolean): void {
+/** Autofill sets the text without editing it. */
+const NO_EDIT = { isComposing: false, inputType: '' }
+
+/** Autofill makes events of this name that have no key. */
+function isCharacter({ key, ctrlKey, metaKey }: Partial<KeyboardEvent>): boolean {
+  return key !== undefined && [...key].length === 1 && ctrlKey !== true && metaKey !== true
+}
+
+/** Rewrites the text as it should look, and keeps the caret at the same digit. `inputType` is that of the event. */
+function format({ name, input }: Field, inputType: string): void {
   const { value } = input
   const caret = input.selectionStart ?? value.length
   const atEnd = caret === value.length
+  const deleting = inputType.startsWith('delete')
   const formatted = FIELD_KINDS[name].format(value, { deleting, atEnd })
   if (formatted === value) return
   const before = digitsOf(value.slice(0, caret), NUMBER_DIGITS_MAX).length
   input.value = formatted
-  const at = atEnd ? formatted.length : indexAfterDigits(formatted, before)
+  // The key Delete would find the same space again and again.
+  const passing = inputType === 'deleteContentForward'
+  const at = atEnd ? formatted.length : indexAfterDigits(formatted, before, passing)
   // Elsewhere, a selection would take the focus from the field where autofill was chosen.
   if (document.activeElement === input) input.setSelectionRange(at, at)
 }
 
-function indexAfterDigits(text: string, count: number): number {
+/** Returns the index after `count` digits, and after what separates them from the next one if `passing`. */
+function indexAfterDigits(text: string, count: number, passing: boolean): number {
   let seen = 0
   for (let at = 0; at < text.length; at++) {
-    if (seen === count) return at
+    if (seen === count && !(passing && text[at] === ' ')) return at
     if (/\d/.test(text[at]!)) seen++
   }
   return text.length
