@@ -32,7 +32,7 @@ export function vaultClient(fetcher: typeof fetch, timeoutMs: number): VaultClie
   async function call(request: VaultCall): Promise<unknown> {
     const { method, path, apiKey, body, idempotencyKey } = request
     let response: Response
-    let answer: unknown
+    let text: string
     try {
       response = await fetcher(path, {
         method,
@@ -48,11 +48,13 @@ export function vaultClient(fetcher: typeof fetch, timeoutMs: number): VaultClie
         referrerPolicy: 'no-referrer',
         signal: AbortSignal.timeout(timeoutMs),
       })
-      answer = await response.json()
+      text = await response.text()
     } catch (error) {
       throw new CallError(unanswered(error))
     }
+    const answer = parse(text)
     if (!response.ok) throw new CallError(problemOf(response, answer))
+    if (answer === null) throw new CallError(unanswered(null))
     return answer
   }
 }
@@ -61,6 +63,15 @@ const CONTENT_TYPE = {
   GET: 'application/json',
   POST: 'application/json',
   PATCH: 'application/merge-patch+json',
+}
+
+/** Returns null for anything but JSON: it comes from a proxy between, not from the vault. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
 }
 
 /** Whether the vault may have done what was asked, or wants it to be asked again later. */
@@ -100,11 +111,12 @@ function unanswered(error: unknown): FieldsProblem {
 function problemOf(response: Response, answer: unknown): FieldsProblem {
   const { title, detail, code, errors } = (answer ?? {}) as Partial<FieldsProblem>
   const retryAfter = Number(response.headers.get('retry-after') ?? NaN)
+  const { status, statusText } = response
   return {
-    title: typeof title === 'string' ? title : response.statusText,
-    status: response.status,
+    title: typeof title === 'string' ? title : statusText,
+    status,
     detail: typeof detail === 'string' ? detail : 'The vault refused the request.',
-    ...(typeof code === 'string' && { code }),
+    code: typeof code === 'string' ? code : status === 429 ? 'rate_limited' : 'unreachable',
     ...(typeof errors === 'object' && errors !== null && { errors }),
     ...(Number.isFinite(retryAfter) && { retryAfter }),
   }
