@@ -89,6 +89,18 @@ function payingTests(markup: string, driver: () => Driver): void {
     assert.deepEqual(bank.received.splice(0), [JSON.stringify({ number: NUMBER })])
   })
 
+  test('an iframe has its height when its element is ready', async () => {
+    const page = await openCheckout(driver(), markup)
+    const { heights } = await page.evaluate(() => globalThis.checkout)
+    const now = await page.evaluate(() =>
+      [...document.querySelectorAll('iframe:not([aria-hidden])')].map(
+        (it) => (it as HTMLIFrameElement).offsetHeight,
+      ),
+    )
+    assert.ok(now.every((it) => it > 40))
+    assert.deepEqual(heights, now)
+  })
+
   test('a card is pasted as people write it', async () => {
     const page = await openCheckout(driver(), markup)
     await page.paste(LABELS.number, ' 4242-4242 4242–4242 ')
@@ -138,6 +150,16 @@ function payingTests(markup: string, driver: () => Driver): void {
     assert.deepEqual(await valueAndCaret(page), ['4242 4242 4242', 7])
     await page.press('Delete')
     assert.deepEqual(await valueAndCaret(page), ['4242 4224 242', 7])
+    // A space is passed, not deleted.
+    for (let n = 0; n < 3; n++) await page.press('ArrowLeft')
+    await page.press('Delete')
+    assert.deepEqual(await valueAndCaret(page), ['4242 4224 242', 5])
+    await page.press('Delete')
+    assert.deepEqual(await valueAndCaret(page), ['4242 2242 42', 5])
+    await page.press('Backspace')
+    assert.deepEqual(await valueAndCaret(page), ['4242 2242 42', 4])
+    await page.press('Backspace')
+    assert.deepEqual(await valueAndCaret(page), ['4242 2424 2', 3])
   })
 
   test('a flaw is shown when the field is left, not while it is typed', async () => {
@@ -219,6 +241,8 @@ interface Checkout {
   readonly states: Partial<Record<Name, FieldsState[]>>
   readonly tokens: FieldsToken[]
   readonly codes: (string | undefined)[]
+  /** Of each iframe with fields, when its element was ready. */
+  readonly heights: number[]
 }
 
 declare global {
@@ -249,9 +273,12 @@ async function openCheckout(driver: Driver, markup: string): Promise<Driver> {
 /** The shop's script. */
 function startCheckout(): void {
   const order = crypto.randomUUID()
-  const checkout: Checkout = { order, states: {}, tokens: [], codes: [] }
+  const checkout: Checkout = { order, states: {}, tokens: [], codes: [], heights: [] }
   globalThis.checkout = checkout
   for (const element of document.querySelectorAll('symbolon-card, symbolon-field')) {
+    element.addEventListener('ready', () => {
+      checkout.heights.push(element.querySelector('iframe')!.offsetHeight)
+    })
     element.addEventListener('change', (event) => {
       const state = (event as CustomEvent<FieldsState>).detail
       for (const name of Object.keys(state.fields) as Name[]) {
