@@ -92,7 +92,6 @@ describe('without keys', { skip: lacksPrograms('chromium') }, () => {
 })
 
 declare global {
-  // eslint-disable-next-line no-var
   var told: { autofilled: Record<string, FieldsState> }
 }
 

@@ -137,6 +137,9 @@ function payingTests(markup: string, driver: () => Driver): void {
     await page.press('Enter')
     const [token] = await payments(page, 1)
     assert.deepEqual(await shop.stored(token!.id), CARD)
+    const { focus } = await page.evaluate(() => globalThis.checkout)
+    const thereAndBack = ['focus', 'blur', 'focus', 'blur']
+    assert.deepEqual(focus, { number: thereAndBack, expiry: thereAndBack, cvc: thereAndBack })
   })
 
   test('a correction in the middle leaves the caret where it is', async () => {
@@ -241,12 +244,13 @@ interface Checkout {
   readonly states: Partial<Record<Name, FieldsState[]>>
   readonly tokens: FieldsToken[]
   readonly codes: (string | undefined)[]
+  /** What each field has told of the focus. */
+  readonly focus: Partial<Record<Name, string[]>>
   /** Of each iframe with fields, when its element was ready. */
   readonly heights: number[]
 }
 
 declare global {
-  // eslint-disable-next-line no-var
   var checkout: Checkout
 }
 
@@ -273,12 +277,18 @@ async function openCheckout(driver: Driver, markup: string): Promise<Driver> {
 /** The shop's script. */
 function startCheckout(): void {
   const order = crypto.randomUUID()
-  const checkout: Checkout = { order, states: {}, tokens: [], codes: [], heights: [] }
+  const checkout: Checkout = { order, states: {}, tokens: [], codes: [], heights: [], focus: {} }
   globalThis.checkout = checkout
   for (const element of document.querySelectorAll('symbolon-card, symbolon-field')) {
     element.addEventListener('ready', () => {
       checkout.heights.push(element.querySelector('iframe')!.offsetHeight)
     })
+    for (const type of ['focus', 'blur']) {
+      element.addEventListener(type, (event) => {
+        const { field } = (event as CustomEvent<{ field: Name }>).detail
+        ;(checkout.focus[field] ??= []).push(type)
+      })
+    }
     element.addEventListener('change', (event) => {
       const state = (event as CustomEvent<FieldsState>).detail
       for (const name of Object.keys(state.fields) as Name[]) {

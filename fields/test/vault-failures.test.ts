@@ -116,7 +116,6 @@ describe('a vault that fails', { skip: lacksPrograms('chromium') }, () => {
 })
 
 declare global {
-  // eslint-disable-next-line no-var
   var endTime: () => number
 }
 

@@ -13,24 +13,40 @@ import type { Engine } from './engine.ts'
 /** Neither the display, nor the driver, nor the home folder outlives it. */
 export async function openWebKit(): Promise<Engine> {
   const home = mkdtempSync(join(tmpdir(), 'symbolon-webkit-'))
-  const display = await startDisplay()
-  const service = await startDriver({ home, display: display.name })
-  const driver = await new Builder()
-    .usingServer(service.url)
+  const processes: ChildProcess[] = []
+  const close = async (): Promise<void> => {
+    for (const it of processes.toReversed()) await end(it)
+    rmSync(home, { recursive: true })
+  }
+  try {
+    const display = startDisplay()
+    processes.push(display)
+    const port = await freePort()
+    const service = startDriver(port, home, await nameOf(display))
+    processes.push(service)
+    const url = `http://127.0.0.1:${port}`
+    await answers(`${url}/status`, service)
+    const driver = await openSession(url)
+    const quit = async (): Promise<void> => {
+      await driver.quit()
+      await close()
+    }
+    return { ...engineOn(driver), close: quit }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** The server's address keeps selenium-webdriver from looking for a driver of its own, which it would download. */
+async function openSession(url: string): Promise<WebDriver> {
+  return await new Builder()
+    .usingServer(url)
     .withCapabilities({
       browserName: 'MiniBrowser',
       'webkitgtk:browserOptions': { binary: miniBrowser(), args: ['--automation'] },
     })
     .build()
-  return {
-    ...engineOn(driver),
-    close: async () => {
-      await driver.quit()
-      await end(service.process)
-      await end(display.process)
-      rmSync(home, { recursive: true })
-    },
-  }
 }
 
 function engineOn(driver: WebDriver): Omit<Engine, 'close'> {
@@ -85,38 +101,23 @@ function miniBrowser(): string {
   return found
 }
 
-interface Display {
-  readonly name: string
-  readonly process: ChildProcess
-}
-
-/** Starts a display that no other uses: the X server chooses the number, and writes it to a pipe. */
-async function startDisplay(): Promise<Display> {
+/** Starts a display that no other uses: the X server chooses its number, and writes it to a pipe. */
+function startDisplay(): ChildProcess {
   const stdio: StdioOptions = ['ignore', 'ignore', 'ignore', 'pipe']
   const options = ['-displayfd', '3', '-screen', '0', '1280x1024x24', '-nolisten', 'tcp']
-  const server = spawn(pathOfProgram('Xvfb'), options, { stdio })
-  const [number] = (await once(server.stdio[3] as Readable, 'data')) as [Buffer]
-  return { name: `:${number.toString().trim()}`, process: server }
+  return spawn(pathOfProgram('Xvfb'), options, { stdio })
 }
 
-interface DriverService {
-  readonly url: string
-  readonly process: ChildProcess
+async function nameOf(display: ChildProcess): Promise<string> {
+  for await (const number of display.stdio[3] as Readable) return `:${String(number).trim()}`
+  throw new Error('Xvfb has started no display')
 }
 
-async function startDriver({
-  home,
-  display,
-}: {
-  readonly home: string
-  readonly display: string
-}): Promise<DriverService> {
-  const port = await freePort()
-  const { PATH } = process.env
-  const driver = spawn(pathOfProgram('WebKitWebDriver'), [`--port=${port}`], {
+function startDriver(port: number, home: string, display: string): ChildProcess {
+  return spawn(pathOfProgram('WebKitWebDriver'), [`--port=${port}`], {
     stdio: 'ignore',
     env: {
-      PATH,
+      PATH: process.env['PATH'],
       HOME: home,
       XDG_RUNTIME_DIR: home,
       DISPLAY: display,
@@ -124,12 +125,10 @@ async function startDriver({
       // Settings and accessibility would need a message bus.
       GSETTINGS_BACKEND: 'memory',
       NO_AT_BRIDGE: '1',
+      // The display has no graphics card.
       WEBKIT_DISABLE_DMABUF_RENDERER: '1',
     },
   })
-  const url = `http://127.0.0.1:${port}`
-  await answers(`${url}/status`, driver)
-  return { url, process: driver }
 }
 
 /** Resolves once a server answers there. */
@@ -155,6 +154,7 @@ async function freePort(): Promise<number> {
 }
 
 async function end(it: ChildProcess): Promise<void> {
+  if (it.exitCode !== null || it.signalCode !== null) return
   const ended = once(it, 'exit')
   it.kill()
   await ended
