@@ -89,10 +89,45 @@ describe('without keys', { skip: lacksPrograms('chromium') }, () => {
     assert.equal(await valueOf(page, 'number'), '4242 424')
     await page.close()
   })
+
+  test('Enter that ends a composition does not submit the form', async () => {
+    const form = '<form><symbolon-card fields="name" KEY></symbolon-card></form>'
+    const page = await openShopPage(browser, shop, form)
+    await page.evaluate(() => {
+      globalThis.submitted = 0
+      globalThis.left = false
+      document.querySelector('form')!.addEventListener('submit', (event) => {
+        event.preventDefault()
+        globalThis.submitted += 1
+      })
+      document.querySelector('symbolon-card')!.addEventListener('blur', () => {
+        globalThis.left = true
+      })
+    })
+    const name = page.frameLocator('iframe').getByLabel('Name on card')
+    await name.fill('山田')
+    // As Chromium and Firefox tell it, and as Safari does, where the composition has ended before.
+    for (const detail of [{ isComposing: true }, { keyCode: 229 }]) {
+      await name.dispatchEvent('keydown', {
+        key: 'Enter',
+        bubbles: true,
+        cancelable: true,
+        ...detail,
+      })
+    }
+    await name.press('Enter')
+    // Told after all of them.
+    await name.blur()
+    await page.waitForFunction(() => globalThis.left)
+    assert.equal(await page.evaluate(() => globalThis.submitted), 1)
+    await page.close()
+  })
 })
 
 declare global {
   var told: { autofilled: Record<string, FieldsState> }
+  var submitted: number
+  var left: boolean
 }
 
 /** Keeps the state that the page knew when it was told that a field had been filled in. */

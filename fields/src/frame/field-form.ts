@@ -43,7 +43,7 @@ export class FieldForm {
     this.element.addEventListener('submit', (event) => event.preventDefault())
     // Enter submits a form of several inputs only if it has a button.
     this.element.addEventListener('keydown', (event) => {
-      if (event.key !== 'Enter' || event.isComposing) return
+      if (event.key !== 'Enter' || endsComposition(event)) return
       event.preventDefault()
       options.onSubmit()
     })
@@ -210,6 +210,11 @@ export class FieldForm {
 
 /** Autofill sets the text without editing it. */
 const NO_EDIT = { isComposing: false, inputType: '' }
+
+/** In Safari the composition has ended before; the key is that of an input method still. */
+function endsComposition({ isComposing, keyCode }: KeyboardEvent): boolean {
+  return isComposing || keyCode === 229
+}
 
 /** Autofill makes events of this name that have no key. */
 function isCharacter({ key, ctrlKey, metaKey }: Partial<KeyboardEvent>): boolean {
