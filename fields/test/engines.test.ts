@@ -183,10 +183,14 @@ function payingTests(markup: string, driver: () => Driver): void {
     assert.equal((await page.field(LABELS.number)).flaw, '')
   })
 
-  test('focus() goes to the named field, clear() empties all', async () => {
+  test('focus() goes to the named or the first incomplete field, clear() empties all', async () => {
     const page = await openCheckout(driver(), markup)
     await page.clickField(LABELS.number)
     await page.type(NUMBER)
+    await page.evaluate(() => document.querySelector<HTMLElement & Focusing>('#card')!.focus())
+    await untilTypable(page, 'expiry')
+    await page.type('1239')
+    await untilValue(page, 'expiry', '12 / 39')
     await page.evaluate(() => document.querySelector<HTMLElement & Focusing>('#card')!.focus('cvc'))
     await untilTypable(page, 'cvc')
     await page.type('123')

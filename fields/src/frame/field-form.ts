@@ -87,11 +87,11 @@ export class FieldForm {
     ) as FieldData
   }
 
-  /** Moves the focus to a field: the named one, or else the first with a flaw that is shown, or else the first. */
+  /** Moves the focus to a field: the named one, or else the first that is not complete, or else the first. */
   focus(name: FieldName | null = null): void {
     const field =
       this.#fields.find((it) => it.name === name) ??
-      this.#fields.find((it) => this.#stateOf(it).error !== null) ??
+      this.#fields.find((it) => !this.#stateOf(it).complete) ??
       this.#fields[0]
     this.#focusWanted = field ?? null
     field?.input.focus()
