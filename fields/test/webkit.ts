@@ -16,7 +16,7 @@ export async function openWebKit(): Promise<Engine> {
   const processes: ChildProcess[] = []
   const close = async (): Promise<void> => {
     for (const it of processes.toReversed()) await end(it)
-    rmSync(home, { recursive: true })
+    rmSync(home, { recursive: true, maxRetries: 5 })
   }
   try {
     const display = startDisplay()
@@ -69,7 +69,6 @@ function engineOn(driver: WebDriver): Omit<Engine, 'close'> {
       await driver.actions({ async: true }).move(at).press().release().perform()
     },
     type: async (text) => {
-      // One by one: WebKitGTK reports a batch as done before the page has seen it.
       for (const it of text) await driver.actions({ async: true }).keyDown(it).keyUp(it).perform()
     },
     press: async (key, ...held) => {
