@@ -24,6 +24,10 @@ export interface Shop {
   readonly store: (card: object) => Promise<string>
   /** Returns the data of a token. */
   readonly stored: (tokenId: string) => Promise<unknown>
+  /** Returns how many tokens have this metadata. */
+  readonly count: (name: string, value: string) => Promise<number>
+  /** Sends `body` with expressions through the vault's proxy to `url`, as the shop's server charges a token. */
+  readonly charge: (url: string, body: object) => Promise<number>
   /** Authorizes a session to reveal one token, as a backend does after it has checked whose it is. */
   readonly authorize: (nonce: string, tokenId: string) => Promise<void>
   /** Creates an application and returns its key. */
@@ -36,8 +40,9 @@ export interface Reply {
   readonly body: Record<string, unknown>
 }
 
-export async function openShop(): Promise<Shop> {
-  const vault = await startService()
+/** Opens one. `variables` are settings of its vault. */
+export async function openShop(variables: Readonly<Record<string, string>> = {}): Promise<Shop> {
+  const vault = await startService(variables)
   const pages = new Map<string, Page>()
   const server = createServer((request, response) => {
     const page = pages.get(request.url!)
@@ -88,6 +93,24 @@ export async function openShop(): Promise<Shop> {
       return body['id'] as string
     },
     stored: async (id) => (await call(privateKey, 'GET', `/tokens/${id}`)).body['data'],
+    count: async (name, value) => {
+      const path = `/tokens?${new URLSearchParams({ [`metadata.${name}`]: value })}`
+      const { body } = await call(privateKey, 'GET', path)
+      return (body['pagination'] as { total_items: number }).total_items
+    },
+    charge: async (url, body) => {
+      const response = await fetch(`${vault.url}/proxy`, {
+        method: 'POST',
+        headers: {
+          'BT-API-KEY': privateKey,
+          'BT-PROXY-URL': url,
+          'Content-Type': 'application/json',
+        },
+        body: JSON.stringify(body),
+      })
+      await response.text()
+      return response.status
+    },
     authorize,
     call,
     createKey,

@@ -3,18 +3,19 @@ import type { BrandName } from '../card/brands.ts'
 import type { CardFieldName } from '../protocol/messages.ts'
 import type { FieldData } from './field-kinds.ts'
 import type { FieldForm, Reading } from './field-form.ts'
-import { acceptCoordinator, announceField, inviteFields } from './sibling-ports.ts'
+import { acceptCoordinator, announceField, inviteFields, type Sibling } from './sibling-ports.ts'
 import { refusal } from './problems.ts'
 import { CallError } from './vault-client.ts'
 
 /** From the coordinator to a field. */
-type Request =
-  { readonly type: 'read' } | { readonly type: 'brand'; readonly brand: BrandName | null }
+type FieldRequest =
+  | { readonly type: 'read'; readonly number: number }
+  | { readonly type: 'brand'; readonly brand: BrandName | null }
 
 /** From a field to the coordinator. */
-type Reply =
-  /** Null if the field has a flaw, which it shows now. */
-  | { readonly type: 'reading'; readonly reading: Reading | null }
+type FieldReply =
+  /** To the request of the same number. Null if the field has a flaw, which it shows now. */
+  | { readonly type: 'reading'; readonly number: number; readonly reading: Reading | null }
   | { readonly type: 'brand'; readonly brand: BrandName | null }
 
 /** Of a field, to answer: a page can remove its iframe at any time. */
@@ -22,19 +23,25 @@ const READ_MS_MAX = 5000
 
 export class Coordinator {
   readonly #group: string
-  #ports: ReadonlyMap<CardFieldName, MessagePort> = new Map()
-  readonly #readings = new Map<MessagePort, (reading: Reading | null) => void>()
+  #siblings: ReadonlyMap<Document, Sibling> = new Map()
+  readonly #pending = new Map<number, (reading: Reading | null) => void>()
+  #reads = 0
 
   constructor(group: string) {
     this.#group = group
   }
 
-  /** Connects to the fields of the group. Throws if one of `expected` is not among them. */
+  /**
+   * Connects to the fields of the group, and stays connected to those that it knows: another call may be reading them. Throws
+   * if one of `expected` is not among them.
+   */
   join(expected: readonly CardFieldName[]): void {
-    for (const port of this.#ports.values()) port.close()
-    this.#ports = inviteFields(this.#group)
-    for (const port of new Set(this.#ports.values())) this.#listen(port)
-    const missing = expected.filter((it) => !this.#ports.has(it))
+    const before = this.#siblings
+    this.#siblings = inviteFields(this.#group, before)
+    for (const [document, { port }] of before) if (!this.#siblings.has(document)) port.close()
+    for (const [document, { port }] of this.#siblings) if (!before.has(document)) this.#listen(port)
+    const reached = [...this.#siblings.values()].flatMap((it) => it.fields)
+    const missing = expected.filter((it) => !reached.includes(it))
     if (missing.length > 0) {
       const names = missing.join(', ')
       throw new CallError(
@@ -48,8 +55,8 @@ export class Coordinator {
 
   /** Returns what was typed into all fields, or null: then they show their flaws. */
   async read(): Promise<Reading | null> {
-    const ports = [...new Set(this.#ports.values())]
-    const readings = await Promise.all(ports.map((it) => this.#readFrom(it)))
+    const siblings = [...this.#siblings.values()]
+    const readings = await Promise.all(siblings.map((it) => this.#readFrom(it.port)))
     const parts = readings.filter((it) => it !== null)
     if (parts.length < readings.length) return null
     const data = Object.assign({}, ...parts.map((it) => it.data)) as FieldData
@@ -61,21 +68,22 @@ export class Coordinator {
     const { promise, resolve, reject } = Promise.withResolvers<Reading | null>()
     const late = refusal('fields_missing', 'A field does not answer. Was it removed from the page?')
     const timer = setTimeout(() => reject(new CallError(late)), READ_MS_MAX)
-    this.#readings.set(port, resolve)
-    post(port, { type: 'read' })
+    const number = ++this.#reads
+    this.#pending.set(number, resolve)
+    post(port, { type: 'read', number })
     try {
       return await promise
     } finally {
       clearTimeout(timer)
-      this.#readings.delete(port)
+      this.#pending.delete(number)
     }
   }
 
   #listen(port: MessagePort): void {
-    port.addEventListener('message', ({ data }: MessageEvent<Reply>) => {
-      if (data.type === 'reading') this.#readings.get(port)?.(data.reading)
+    port.addEventListener('message', ({ data }: MessageEvent<FieldReply>) => {
+      if (data.type === 'reading') this.#pending.get(data.number)?.(data.reading)
       // The code's length depends on the brand of the number.
-      else for (const it of this.#ports.values()) if (it !== port) post(it, data)
+      else for (const it of this.#siblings.values()) if (it.port !== port) post(it.port, data)
     })
     port.start()
   }
@@ -97,9 +105,9 @@ export function joinGroup(
   acceptCoordinator((port) => {
     coordinator?.close()
     coordinator = port
-    port.addEventListener('message', ({ data }: MessageEvent<Request>) => {
-      if (data.type === 'read') reply(port, { type: 'reading', reading: form.read() })
-      else form.setBrand(data.brand)
+    port.addEventListener('message', ({ data }: MessageEvent<FieldRequest>) => {
+      if (data.type === 'brand') form.setBrand(data.brand)
+      else reply(port, { type: 'reading', number: data.number, reading: form.read() })
     })
     port.start()
     tell()
@@ -112,10 +120,10 @@ export function joinGroup(
   }
 }
 
-function post(port: MessagePort, message: Request): void {
+function post(port: MessagePort, message: FieldRequest): void {
   port.postMessage(message)
 }
 
-function reply(port: MessagePort, message: Reply): void {
+function reply(port: MessagePort, message: FieldReply): void {
   port.postMessage(message)
 }

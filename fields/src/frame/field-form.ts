@@ -43,6 +43,8 @@ export class FieldForm {
   readonly #brandMark = new BrandMark('number-brand')
   /** Of a number in another iframe. */
   #brandElsewhere: BrandName | null = null
+  /** Where focus() was to move it. */
+  #focusWanted: Field | null = null
 
   constructor(options: FieldFormOptions) {
     this.#options = options
@@ -57,9 +59,15 @@ export class FieldForm {
     this.element.addEventListener('submit', (event) => event.preventDefault())
     // Enter submits a form of several inputs only if it has a button.
     this.element.addEventListener('keydown', (event) => {
-      if (event.key !== 'Enter' || event.isComposing) return
+      if (event.key !== 'Enter' || endsComposition(event)) return
       event.preventDefault()
       options.onSubmit()
+    })
+    // WebKit ignores focus() in an iframe of another origin until the buyer has used it, and a key is a use. So a character
+    // that is typed when the iframe has the focus, but none of its inputs, goes where focus() was to move it.
+    document.addEventListener('keydown', (event) => {
+      if (document.activeElement !== document.body || !isCharacter(event)) return
+      ;(this.#focusWanted ?? this.#fields[0])?.input.focus()
     })
   }
 
@@ -96,12 +104,13 @@ export class FieldForm {
     return { data, chosenBrand: this.#brandChoice.chosen }
   }
 
-  /** Moves the focus to a field: the named one, or else the first with a flaw that is shown, or else the first. */
+  /** Moves the focus to a field: the named one, or else the first that is not complete, or else the first. */
   focus(name: FieldName | null = null): void {
     const field =
       this.#fields.find((it) => it.name === name) ??
-      this.#fields.find((it) => this.#stateOf(it).error !== null) ??
+      this.#fields.find((it) => !this.#stateOf(it).complete) ??
       this.#fields[0]
+    this.#focusWanted = field ?? null
     field?.input.focus()
   }
 
@@ -160,10 +169,16 @@ export class FieldForm {
     input.addEventListener('input', (event) => {
       // Asked before the text is formatted, which ends the state.
       const autofilled = isAutofilled(input)
-      format(field, event instanceof InputEvent ? event.inputType : '')
+      const { isComposing, inputType } = event instanceof InputEvent ? event : NO_EDIT
+      // An input method replaces what it has composed so far, and must find it as it was.
+      if (!isComposing) format(field, inputType)
       field.judged = false
       this.#changed()
       if (autofilled) onEvent('autofill', name)
+    })
+    input.addEventListener('compositionend', () => {
+      format(field, '')
+      this.#changed()
     })
     input.addEventListener('focus', () => onEvent('focus', name))
     input.addEventListener('blur', () => {
@@ -218,6 +233,19 @@ export class FieldForm {
     const field = this.#fields.find((it) => it.name === 'number')
     return field === undefined ? null : readNumber(field.input.value, this.#options.acceptedBrands)
   }
+}
+
+/** Autofill sets the text without editing it. */
+const NO_EDIT = { isComposing: false, inputType: '' }
+
+/** In Safari the composition has ended before; the key is that of an input method still. */
+function endsComposition({ isComposing, keyCode }: KeyboardEvent): boolean {
+  return isComposing || keyCode === 229
+}
+
+/** Autofill makes events of this name that have no key. */
+function isCharacter({ key, ctrlKey, metaKey }: Partial<KeyboardEvent>): boolean {
+  return key !== undefined && [...key].length === 1 && ctrlKey !== true && metaKey !== true
 }
 
 /** Rewrites the text as it should look, and keeps the caret at the same digit. */

@@ -6,6 +6,12 @@
  */
 import type { CardFieldName } from '../protocol/messages.ts'
 
+/** A field's document in an iframe of its own. */
+export interface Sibling {
+  readonly port: MessagePort
+  readonly fields: readonly CardFieldName[]
+}
+
 interface Invitation {
   readonly symbolon: 'join'
 }
@@ -27,20 +33,32 @@ export function acceptCoordinator(onPort: (port: MessagePort) => void): void {
   })
 }
 
-/** Hands a port to each document of `group`, and returns the other ends by the fields they have. */
-export function inviteFields(group: string): ReadonlyMap<CardFieldName, MessagePort> {
-  const ports = new Map<CardFieldName, MessagePort>()
+/**
+ * Returns the documents of `group` as they are now, and hands a port to each that is not among `known`. An iframe that was
+ * moved or loaded again has a new document.
+ */
+export function inviteFields(
+  group: string,
+  known: ReadonlyMap<Document, Sibling>,
+): ReadonlyMap<Document, Sibling> {
+  const siblings = new Map<Document, Sibling>()
   for (let at = 0; at < parent.length; at++) {
     const sibling = parent[at]!
     if (sibling === window || pathOf(sibling) !== location.pathname) continue
-    const { dataset } = sibling.document.documentElement
+    const { document } = sibling
+    const { dataset } = document.documentElement
     if (dataset['group'] !== group) continue
-    const { port1, port2 } = new MessageChannel()
-    const invitation: Invitation = { symbolon: 'join' }
-    sibling.postMessage(invitation, location.origin, [port2])
-    for (const name of dataset['fields']?.split(' ') ?? []) ports.set(name as CardFieldName, port1)
+    const fields = (dataset['fields']?.split(' ') ?? []) as CardFieldName[]
+    siblings.set(document, known.get(document) ?? { port: invite(sibling), fields })
   }
-  return ports
+  return siblings
+}
+
+function invite(sibling: Window): MessagePort {
+  const { port1, port2 } = new MessageChannel()
+  const invitation: Invitation = { symbolon: 'join' }
+  sibling.postMessage(invitation, location.origin, [port2])
+  return port1
 }
 
 /** Returns the path of a document of this origin, which has the hash of its key in it; null for any other document. */

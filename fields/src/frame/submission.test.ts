@@ -294,7 +294,7 @@ describe('the problem that the page is told', () => {
   test('has members only of the type that they should have', async () => {
     answers = [json(400, { title: CARD, detail: [CARD.number], code: 7, errors: [CARD.number] })]
     const { title, detail, code, errors } = await problem()
-    assert.deepEqual([title, code, errors], ['', undefined, undefined])
+    assert.deepEqual([title, code, errors], ['', 'unreachable', undefined])
     assert.equal(detail, 'The vault refused the request.')
   })
 })

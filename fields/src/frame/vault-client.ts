@@ -124,7 +124,7 @@ function problemOf(
     title: isString(title) ? title : response.statusText,
     status: response.status,
     detail: isString(detail) ? detail : 'The vault refused the request.',
-    ...(isString(code) && { code }),
+    code: isString(code) ? code : response.status === 429 ? 'rate_limited' : 'unreachable',
     ...(isObject(errors) && { errors: pick(errors, areStrings) }),
     // It may also be a date, which needs a clock that agrees with the server's.
     ...(/^\d{1,9}$/.test(retryAfter) && { retryAfter: Number(retryAfter) }),

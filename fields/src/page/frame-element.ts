@@ -93,7 +93,7 @@ export abstract class FrameElement extends HTMLElement {
     this.#ready = newPromise()
   }
 
-  /** Moves the focus into the named field; else into the first with a flaw, else into the first. */
+  /** Moves the focus into the named field; else into the first that is not complete, else into the first. */
   override focus(field?: FieldName | FocusOptions): void {
     // Only a focused iframe can move the focus within its document.
     this.#iframe?.focus()

@@ -41,8 +41,9 @@ export class SymbolonGroup extends FrameElement {
   override focus(field?: CardFieldName | FocusOptions): void {
     const fields = this.#fields()
     const named = fields.find((it) => it.getAttribute('name') === field)
-    const flawed = fields.find((it) => it.state?.complete === false)
-    ;(named ?? flawed ?? fields[0])?.focus()
+    // A field in which nothing was typed has told no state yet.
+    const incomplete = fields.find((it) => it.state?.complete !== true)
+    ;(named ?? incomplete ?? fields[0])?.focus()
   }
 
   /** What its fields need to know, which they take from the group. */
