@@ -15,6 +15,9 @@ const NUMBER = '4916038725197649'
 const EXPIRY = '1147'
 const CODE = '739'
 
+/** A Visa number whose first 13 digits are a complete Visa number, too, as one in ten are. */
+const TWICE_COMPLETE = '4916038725001007'
+
 /** All that a page's key may do. */
 const PUBLIC = { type: 'public', permissions: ['token:create'] }
 
@@ -241,6 +244,41 @@ describe('a hostile page', { skip: lacksPrograms('chromium') }, () => {
     assert.equal(await page.frameLocator('iframe').locator('input').count(), 0)
     await page.context().close()
   })
+
+  for (const [how, steals] of [
+    ['typed at once', false],
+    ['whose buyer loses the focus on the way', true],
+  ] as const) {
+    test(`cannot put a number together from the ends of its beginnings: one ${how}`, async () => {
+      const page = await openShopPage(
+        browser,
+        shop,
+        `${LAYOUTS['symbolon-card']}<input id="thief">`,
+      )
+      await page.evaluate(() => {
+        const states: unknown[] = []
+        document.querySelector('symbolon-card')!.addEventListener('change', (event) => {
+          states.push((event as CustomEvent).detail)
+        })
+        Object.assign(window, { states })
+      })
+      const number = page.frameLocator('iframe').getByLabel('Card number')
+      await number.pressSequentially(TWICE_COMPLETE.slice(0, 13))
+      if (steals) {
+        await page.locator('#thief').focus()
+        await page.waitForFunction('states.some(({ fields }) => fields.number.complete)')
+        await number.focus()
+        await page.keyboard.press('End')
+      }
+      await page.keyboard.type(TWICE_COMPLETE.slice(13))
+      await page.locator('#thief').focus()
+      await page.waitForFunction('states.at(-1).bin !== null')
+      const states = (await page.evaluate('states')) as { lastFour: string; bin: string }[]
+      const told = new Set(states.map((it) => it.lastFour).filter((it) => it !== null))
+      assert.deepEqual([...told], [TWICE_COMPLETE.slice(0, steals ? 13 : 16).slice(-4)])
+      await page.context().close()
+    })
+  }
 
   test('cannot have styles load anything', async () => {
     const page = await openShopPage(browser, shop, LAYOUTS['symbolon-card'])

@@ -1,6 +1,6 @@
 /** The inputs of one iframe: builds them, formats while the buyer types, and knows their state. */
 import type { BrandName } from '../card/brands.ts'
-import { binOf, lastFourOf, readNumber } from '../card/card-number.ts'
+import { binOf, lastFourOf, readNumber, type NumberState } from '../card/card-number.ts'
 import { caretAfter } from '../card/caret.ts'
 import type { FieldName, FieldsState, FieldState } from '../protocol/messages.ts'
 import { BrandChoice } from './brand-choice.ts'
@@ -18,6 +18,9 @@ export interface FieldFormOptions {
   readonly onEvent: (type: 'focus' | 'blur' | 'autofill', field: FieldName) => void
   readonly onSubmit: () => void
 }
+
+/** Most numbers end here, even of brands that have longer ones. */
+const USUAL_LENGTH = 16
 
 /** What was typed, without a flaw. */
 export interface Reading {
@@ -45,6 +48,8 @@ export class FieldForm {
   #brandElsewhere: BrandName | null = null
   /** Where focus() was to move it. */
   #focusWanted: Field | null = null
+  /** The number whose first and last digits the page knows; empty for none. */
+  #shown = ''
 
   constructor(options: FieldFormOptions) {
     this.#options = options
@@ -78,7 +83,7 @@ export class FieldForm {
     ) as FieldsState['fields']
     const states = Object.values(fields)
     const number = this.#number()
-    const digits = number?.complete === true ? number.digits : null
+    const shown = number !== null && this.#isSettled(number) ? this.#shown : null
     const { brands = [], choices = [] } = number ?? {}
     return {
       fields,
@@ -86,16 +91,15 @@ export class FieldForm {
       complete: states.every((it) => it.complete),
       brands,
       brand: choices.length === 1 ? choices[0]! : this.#brandChoice.chosen,
-      lastFour: digits === null ? null : lastFourOf(digits),
-      bin: digits === null ? null : binOf(digits),
+      lastFour: shown === null || shown !== number?.digits ? null : lastFourOf(shown),
+      bin: shown === null ? null : binOf(shown),
     }
   }
 
   /** Returns what was typed, or null: then the flaws are shown. */
   read(): Reading | null {
     for (const field of this.#fields) field.judged = true
-    this.#render()
-    this.#options.onChange(this.state)
+    this.#changed()
     if (!this.state.complete) return null
     const data = Object.assign(
       {},
@@ -192,8 +196,29 @@ export class FieldForm {
   }
 
   #changed(): void {
+    this.#chooseShown()
     this.#render()
     this.#options.onChange(this.state)
+  }
+
+  /**
+   * Decides of which number the page knows the ends. Of a number and its beginning, such as the first 13 digits of a Visa card, only
+   * one: the ends of both would be all of it but one digit, and the check digit gives that.
+   */
+  #chooseShown(): void {
+    const number = this.#number()
+    if (number === null || !this.#isSettled(number)) return
+    const { digits } = number
+    const overlaps = digits.startsWith(this.#shown) || this.#shown.startsWith(digits)
+    if (this.#shown === '' || !overlaps) this.#shown = digits
+  }
+
+  /** Whether a number is complete, and the buyer seems not to be typing more of it. */
+  #isSettled({ complete, full, digits }: NumberState): boolean {
+    if (!complete) return false
+    const field = this.#fields.find((it) => it.name === 'number')!
+    const typing = document.activeElement === field.input && !field.judged
+    return !typing || full || digits.length >= USUAL_LENGTH
   }
 
   #render(): void {
@@ -229,7 +254,7 @@ export class FieldForm {
     }
   }
 
-  #number(): ReturnType<typeof readNumber> | null {
+  #number(): NumberState | null {
     const field = this.#fields.find((it) => it.name === 'number')
     return field === undefined ? null : readNumber(field.input.value, this.#options.acceptedBrands)
   }

@@ -40,9 +40,9 @@ export interface FieldsState {
   readonly brands: readonly BrandName[]
   /** The brand that a buyer chose of a co-branded card, or the only one; null while it is open. */
   readonly brand: BrandName | null
-  /** The last four digits of a complete number, otherwise null. */
+  /** The last four digits of a complete number that is not being typed, otherwise null. */
   readonly lastFour: string | null
-  /** The first six or eight digits of a complete number, otherwise null. */
+  /** The first six or eight digits of such a number, otherwise null. */
   readonly bin: string | null
 }
 
