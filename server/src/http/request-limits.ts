@@ -14,7 +14,7 @@ export interface RequestLimitSettings {
 export interface LimitedRequest {
   readonly limit: 'key' | 'address'
   readonly retryAfterS: number
-  /** Whether none of the key was over a limit for LIMITS_LOGGED_MS, or at least none that was to be logged. */
+  /** Whether the log is to say so, which is once per key within LIMITS_LOGGED_MS. */
   readonly toLog: boolean
 }
 
