@@ -35,15 +35,12 @@ describe('RequestLimits', () => {
   })
 
   test('names the address if both limits are exceeded, and the longer wait', () => {
-    const limits = new RequestLimits({ perKey: 1, perAddress: 2 })
+    const limits = new RequestLimits({ perKey: 2, perAddress: 1 })
     limits.admit('key', '1', 0)
-    limits.admit('key', '1', 60_000)
-    limits.admit('key', '1', 120_000)
-    assert.equal(limits.admit('key', '1', 120_000)?.limit, 'key')
-    const tight = new RequestLimits({ perKey: 1, perAddress: 1 })
-    tight.admit('key', '1', 0)
-    assert.equal(tight.admit('key', '1', 0)?.limit, 'address')
-    assert.equal(tight.admit('key', '1', 0)?.retryAfterS, 60)
+    for (const address of ['2', '3']) limits.admit('key', address, 50_000)
+    const refused = { limit: 'address', retryAfterS: 30, toLog: true }
+    assert.deepEqual(limits.admit('key', '1', 50_000), refused)
+    assert.equal(limits.admit('key', '4', 50_000)?.limit, 'key')
   })
 
   test('is to be logged once per key and minute, however many are refused by whichever limit', () => {
@@ -62,14 +59,17 @@ describe('RequestLimits', () => {
     )
   })
 
-  test('keeps the count of a key however many addresses use it', () => {
-    const limits = new RequestLimits({ perKey: 1, perAddress: 1 })
-    limits.admit('key', 'first', 0)
-    // Of a key without much of a limit, so that all of these addresses are kept.
+  test('keeps the count of a key, however many addresses others are used from', () => {
+    const perKey = 1_500
+    const limits = new RequestLimits({ perKey, perAddress: 1 })
+    for (let count = 0; count < perKey; count++) limits.admit('key', String(count), 0)
     for (let count = 0; count <= LIMITED_ADDRESSES_MAX; count++) {
-      limits.admit(`other ${count % 100}`, String(count), count * 1_000)
-      assert.notEqual(limits.admit('key', String(count), 0), null)
+      assert.equal(limits.admit(`other ${count % 100}`, String(count), 0), null)
     }
+    assert.equal(limits.admit('key', 'new', 0)?.limit, 'key')
+    // The address that was quiet for longest is forgotten instead, and no other.
+    assert.equal(limits.admit('other 0', '100', 0)?.limit, 'address')
+    assert.equal(limits.admit('other 0', '0', 0), null)
   })
 })
 
