@@ -8,7 +8,9 @@ import { LIMITS_LOGGED_MS } from '../../src/base/limits.ts'
 import type { RequestLimitSettings } from '../../src/http/request-limits.ts'
 import { assertRefused } from '../kit/assert-refused.ts'
 import { holdBody } from '../kit/held-request.ts'
+import { reactorStage } from '../kit/reactor-stage.ts'
 import { portOf } from '../kit/servers.ts'
+import { returned } from '../kit/still-runner.ts'
 import { stillRoutes } from '../kit/still-routes.ts'
 import {
   stillVault,
@@ -160,6 +162,24 @@ describe('a public key', () => {
       assert.equal((await create({ inProcess })).status, 201)
     }
     assertRefused(await create({ inProcess }), 429, 'requests_max')
+  })
+
+  test('is not counted for a reactor that acts for its application', async () => {
+    const statuses: number[] = []
+    const { vault, react } = await reactorStage({
+      oneServer: 'a process by itself',
+      requestLimits: { perKey: 1, perAddress: 1 },
+      application: PUBLIC,
+      behave: async ({ apiKey }) => {
+        for (let count = 0; count < 3; count++) {
+          const asked = { key: apiKey!, body: TOKEN, inProcess: vault.tenantId }
+          statuses.push((await vault.call('POST', '/tokens', asked)).status)
+        }
+        return returned({ raw: statuses })
+      },
+    })
+    await react()
+    assert.deepEqual(statuses, [201, 201, 201])
   })
 
   test('is no matter for callers of a proxy that needs no key', async () => {

@@ -19,15 +19,16 @@ export class ExceededLimit {
  * Counts a request whose key strangers may have, by the application's key, whichever session it opened; and by the client's address.
  * Once per request, before its body is read. Throws `requests_max`.
  *
- * Not counted: code of the tenant's own, and callers of a proxy that needs no key. Decision 0108.
+ * Not counted: ephemeral keys, and callers of a proxy that needs no key. Decision 0108.
  */
 export function limitRequests(
   { raw, principal }: FastifyRequest,
   { requestLimits, publicAddress, world }: PipelineOptions,
 ): void {
   if (requestLimits === null || principal === null || !isStranger(principal)) return
+  // Of a session, the key that opened it. An ephemeral key rests on no key of the application, and a proxy without a key on none at all.
   const keyId = principal.keys[0]?.keyId ?? null
-  if (keyId === null || principal.ephemeral === true) return
+  if (keyId === null) return
   const counted = requestLimits.countsAddresses && inProcessCallerOf(raw.socket) === null
   const address = counted ? clientNetworkOf(raw, publicAddress.trustedProxies) : null
   const limited = requestLimits.admit(keyId, address, world.clock.elapsed())
