@@ -43,6 +43,9 @@ export const LARGE_READS_AT_ONCE = 4
 export const LIMITED_KEYS_MAX = 10_000
 export const LIMITED_ADDRESSES_MAX = 100_000
 
+/** `Forwarded` and `X-Forwarded-For`, in which the client's address is looked for; a longer one names none. Ours. */
+export const FORWARDED_CHARS_MAX = 2_000
+
 /** How often the log says of one public key that its requests are over a limit. Ours. */
 export const LIMITS_LOGGED_MS = 60_000
 

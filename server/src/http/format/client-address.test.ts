@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { describe, test } from 'node:test'
 import * as fc from '../../../test/kit/fast-check.ts'
 import { parseIpBlock } from '../../base/ip-address.ts'
+import { FORWARDED_CHARS_MAX } from '../../base/limits.ts'
 import { clientNetworkOf } from './client-address.ts'
 
 const PROXY = '10.1.2.3'
@@ -114,6 +115,12 @@ describe('clientNetworkOf() with a trusted proxy goes by', () => {
     [
       'neither, if one has no address',
       { forwarded: `for=${CLIENT}`, 'x-forwarded-for': 'unknown' },
+      PROXY,
+    ],
+    ['no long list', { 'x-forwarded-for': `${' '.repeat(FORWARDED_CHARS_MAX)}${CLIENT}` }, PROXY],
+    [
+      'no long Forwarded',
+      { forwarded: `for=${CLIENT};a=${'b'.repeat(FORWARDED_CHARS_MAX)}` },
       PROXY,
     ],
     ['neither, if one is malformed', { forwarded: ';', 'x-forwarded-for': CLIENT }, PROXY],

@@ -7,6 +7,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { inBlock, parsePeerAddress, type IpAddress, type IpBlock } from '../../base/ip-address.ts'
+import { FORWARDED_CHARS_MAX } from '../../base/limits.ts'
 import { forwardedElementsOf } from './forwarded-header.ts'
 
 /**
@@ -39,16 +40,22 @@ function forwardedFrom(
   trusted: readonly IpBlock[],
 ): IpAddress {
   const named = headers.forwarded === undefined ? null : nodesOf(headers.forwarded)
-  const listed = headers['x-forwarded-for']?.toString().split(',') ?? null
+  const list = headers['x-forwarded-for']?.toString()
+  const listed = list === undefined ? null : isLong(list) ? [] : list.split(',')
   const byName = named && nearestUntrusted(named, peer, trusted)
   const byList = listed && nearestUntrusted(listed, peer, trusted)
   if (byName === null || byList === null) return byName ?? byList ?? peer
   return byName.version === byList.version && byName.value === byList.value ? byName : peer
 }
 
+/** A client can write much in front, and reading it takes time for each of its requests. Then the header names no address. */
+function isLong(header: string): boolean {
+  return header.length > FORWARDED_CHARS_MAX
+}
+
 /** Returns the nodes that the elements are `for`; none if the header is malformed. Null if its last element, the proxy's, names none. */
 function nodesOf(forwarded: string): string[] | null {
-  const elements = forwardedElementsOf(forwarded) ?? []
+  const elements = (isLong(forwarded) ? null : forwardedElementsOf(forwarded)) ?? []
   const nodes = elements.map((it) => it.get('for') ?? '')
   return nodes.at(-1) === '' ? null : nodes
 }
