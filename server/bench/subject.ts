@@ -135,6 +135,7 @@ function appOf(world: World) {
     fieldBuilds: NO_FIELD_BUILDS,
     corsOrigins: '*',
     publicAddress: { url: null, fieldsUrl: null, trustedProxies: [] },
+    requestLimits: { perKey: null, perAddress: null },
     callbackRetryBaseMs: CALLBACK_PAUSE_MS,
     tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
     transactions: {

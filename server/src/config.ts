@@ -33,6 +33,8 @@ export interface Config {
   readonly publicUrl: string | null
   readonly fieldsUrl: string | null
   readonly trustedProxies: readonly IpBlock[]
+  readonly publicKeyRequestsPerMinute: number | null
+  readonly publicAddressRequestsPerMinute: number | null
   readonly metricsHost: string
   readonly metricsPort: number | null
   readonly dataDir: string
@@ -120,12 +122,28 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     default: '',
     accepts: 'a comma-separated list of addresses and CIDRs such as 10.0.0.5 and 10.1.0.0/16',
     about:
-      'The addresses of reverse proxies whose `Forwarded`, `X-Forwarded-Proto` and `X-Forwarded-Host` headers are used for `Location` headers. From other addresses these headers are ignored.',
+      'The addresses of reverse proxies whose `Forwarded`, `X-Forwarded-Proto` and `X-Forwarded-Host` headers are used for `Location` headers, and whose `Forwarded` and `X-Forwarded-For` headers say from which address a request came. From other addresses these headers are ignored.',
     parse: (text) => {
       const blocks = listOf(text).map(parseIpBlock)
       return blocks.every((it) => it !== null) ? blocks : undefined
     },
     flaws: (text) => listOf(text).filter((it) => parseIpBlock(it) === null),
+  },
+  publicKeyRequestsPerMinute: {
+    variable: 'SYMBOLON_PUBLIC_KEY_REQUESTS_PER_MINUTE',
+    default: '',
+    accepts: 'unset or a whole number from 1 to 100000',
+    about:
+      'How many requests a public key may make per minute, with the sessions that it opened; more are 429. Counted by each server alone. If unset, there is no limit. See [browser.md](../browser.md#limit-requests).',
+    parse: (text) => (text === '' ? null : wholeFrom(1, 100_000)(text)),
+  },
+  publicAddressRequestsPerMinute: {
+    variable: 'SYMBOLON_PUBLIC_ADDRESS_REQUESTS_PER_MINUTE',
+    default: '',
+    accepts: 'unset or a whole number from 1 to 100000',
+    about:
+      'The same for the requests with a public key that come from one address: an IPv4 address, or the first 64 bits of an IPv6 address. Behind a reverse proxy set SYMBOLON_TRUSTED_PROXIES too, or all clients have the address of the proxy.',
+    parse: (text) => (text === '' ? null : wholeFrom(1, 100_000)(text)),
   },
   metricsHost: {
     variable: 'SYMBOLON_METRICS_HOST',

@@ -147,6 +147,10 @@ function appSettingsOf(config: Config, fieldBuilds: FieldBuilds): AppSettings {
       fieldsUrl: config.fieldsUrl,
       trustedProxies: config.trustedProxies,
     },
+    requestLimits: {
+      perKey: config.publicKeyRequestsPerMinute,
+      perAddress: config.publicAddressRequestsPerMinute,
+    },
     callbackRetryBaseMs: config.callbackRetryBaseMs,
     tokens: { tokensMax: config.tokenizeTokensMax, privacyShown: config.tokenPrivacy },
     transactions: {

@@ -66,6 +66,7 @@ function stage(
     connectionThrottle: new ConnectionThrottle(world.clock, new ReadThrottle(world.clock)),
     corsOrigins: '*',
     publicAddress,
+    requestLimits: { perKey: null, perAddress: null },
     endpoints: [
       {
         ...endpoint,

@@ -1,7 +1,7 @@
 /**
  * The HTTP server: everything between socket and endpoint that is the same for every operation.
  *
- * The order is that of interface.md, Errors: headers, key, content type, size, JSON, permission; then the endpoint decides
+ * The order is that of interface.md, Errors: headers, key, rate limits, content type, size, JSON, permission; then the endpoint decides
  * (pipeline.ts), or, for forwarded requests, the streaming endpoint (streaming/streaming-route.ts). No business logic, no technology
  * but HTTP.
  */
@@ -28,6 +28,7 @@ import { refuseBadFraming } from './connection/framing.ts'
 import { findPath, knownPaths, refusalOfRoute } from './known-paths.ts'
 import { addStreamingEndpoint } from './streaming/streaming-route.ts'
 import { isStreaming, type StreamingEndpoint } from './streaming/streaming-endpoint.ts'
+import { createRequestLimits, type RequestLimitSettings } from './request-limits.ts'
 import { createTenantQuotas } from './request-quota.ts'
 import { Pipelining } from './connection/pipelining.ts'
 import { PeriodicChecks } from './periodic-checks.ts'
@@ -40,8 +41,9 @@ export type Server = FastifyInstance
 
 export interface ServerOptions extends Omit<
   PipelineOptions,
-  'tenantQuotas' | 'streamChecks' | 'inFlightKeys'
+  'tenantQuotas' | 'streamChecks' | 'inFlightKeys' | 'requestLimits'
 > {
+  readonly requestLimits: RequestLimitSettings
   readonly endpoints: readonly (Endpoint | StreamingEndpoint)[]
 }
 
@@ -50,7 +52,9 @@ export function createServer(settings: ServerOptions): Server {
   const { clock } = settings.world
   const tenantQuotas = createTenantQuotas(clock)
   const streamChecks = new PeriodicChecks(clock, STREAM_CHECK_MS)
-  const options = { ...settings, tenantQuotas, streamChecks, inFlightKeys: new Set<string>() }
+  const requestLimits = createRequestLimits(settings.requestLimits)
+  const inFlightKeys = new Set<string>()
+  const options = { ...settings, tenantQuotas, streamChecks, requestLimits, inFlightKeys }
   const { endpoints } = options
   const paths = knownPaths(endpoints)
   const streamingPaths = new Set(endpoints.filter(isStreaming).map((it) => it.path))

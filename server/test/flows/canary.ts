@@ -274,6 +274,7 @@ async function openVault(
     fieldBuilds: NO_FIELD_BUILDS,
     corsOrigins: '*',
     publicAddress: { url: null, fieldsUrl: null, trustedProxies: [] },
+    requestLimits: { perKey: null, perAddress: null },
     callbackRetryBaseMs: CALLBACK_PAUSE_MS,
     tokens: { tokensMax: 10_000, privacyShown: false },
     transactions: {

@@ -14,6 +14,7 @@ export const STILL_SETTINGS: AppSettings = {
   fieldBuilds: NO_FIELD_BUILDS,
   corsOrigins: '*',
   publicAddress: { url: null, fieldsUrl: null, trustedProxies: [] },
+  requestLimits: { perKey: null, perAddress: null },
   callbackRetryBaseMs: CALLBACK_PAUSE_MS,
   tokens: { tokensMax: 100, privacyShown: false },
   transactions: {

@@ -68,6 +68,7 @@ async function serve(options: RotatingServerOptions): Promise<void> {
       fieldBuilds: NO_FIELD_BUILDS,
       corsOrigins: [],
       publicAddress: { url: null, fieldsUrl: null, trustedProxies: [] },
+      requestLimits: { perKey: null, perAddress: null },
       callbackRetryBaseMs: CALLBACK_PAUSE_MS,
       tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
       transactions: {

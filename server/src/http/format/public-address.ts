@@ -6,7 +6,8 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { isLoopbackOrigin } from '../../base/origin.ts'
-import { inBlock, parseIpAddress, type IpBlock } from '../../base/ip-address.ts'
+import { inBlock, parsePeerAddress, type IpBlock } from '../../base/ip-address.ts'
+import { forwardedElementAt, type ForwardedElement } from './forwarded-header.ts'
 
 export interface PublicAddress {
   /** Such as `https://vault.example`; null if it depends on the request. */
@@ -55,7 +56,7 @@ interface Forwarded {
 
 /** Reads `Forwarded` (RFC 7239), or else its older relatives. In a list, the first element is about the client. */
 function readForwarded(headers: IncomingMessage['headers']): Forwarded {
-  const named = firstElement(headers.forwarded ?? '')
+  const named = forwardedElementAt(headers.forwarded ?? '', 0)?.element ?? NO_ELEMENT
   const proto = named.get('proto') ?? firstOf(headers['x-forwarded-proto'])
   const host = named.get('host') ?? firstOf(headers['x-forwarded-host'])
   return {
@@ -64,22 +65,7 @@ function readForwarded(headers: IncomingMessage['headers']): Forwarded {
   }
 }
 
-/** Returns the parameters of the first element, by lower-case name; none if it is malformed or names one twice. */
-function firstElement(text: string): ReadonlyMap<string, string> {
-  const named = new Map<string, string>()
-  for (let at = 0; ; at++) {
-    PARAMETER.lastIndex = at
-    const [all, name, quoted, token] = PARAMETER.exec(text) ?? []
-    if (all === undefined || named.has(name!.toLowerCase())) return new Map()
-    named.set(name!.toLowerCase(), quoted ?? token!)
-    at += all.length
-    if (at === text.length || text[at] === ',') return named
-    if (text[at] !== ';') return new Map()
-  }
-}
-
-/** A quoted value with an escape is no scheme and no host, so it counts as malformed. */
-const PARAMETER = /[ \t]*([\w!#$%&'*+.^`|~-]+)=(?:"([^"\\]*)"|([^;,"\s]+))[ \t]*/y
+const NO_ELEMENT: ForwardedElement = new Map()
 
 const AUTHORITY = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i
 
@@ -89,7 +75,6 @@ function firstOf(list: string | string[] | undefined): string | undefined {
 
 function isTrusted(address: string | undefined, blocks: readonly IpBlock[]): boolean {
   if (address === undefined || blocks.length === 0) return false
-  // A socket for both families writes IPv4 addresses as IPv6.
-  const parsed = parseIpAddress(address.replace(/^::ffff:(?=[\d.]+$)/i, ''))
+  const parsed = parsePeerAddress(address)
   return parsed !== null && blocks.some((it) => inBlock(parsed, it))
 }
