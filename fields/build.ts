@@ -25,7 +25,7 @@ const SOURCES = ['build.ts', 'package.json', 'tsconfig.json', 'src/**/*.{ts,css}
 const TARGETS = ['chrome123', 'firefox121', 'safari17.5']
 
 /** Kept beside the builds: which of them is current, and of which sources it was made. */
-interface Manifest {
+interface BuildManifest {
   readonly sources: string
   readonly hash: string
 }
@@ -36,7 +36,7 @@ export async function currentBuild(): Promise<{ readonly folder: string; readonl
   const manifestFile = path.join(folder, 'manifest.json')
   const sources = hashOfSources()
   if (existsSync(manifestFile)) {
-    const manifest = JSON.parse(readFileSync(manifestFile, 'utf8')) as Manifest
+    const manifest = JSON.parse(readFileSync(manifestFile, 'utf8')) as BuildManifest
     if (manifest.sources === sources && existsSync(path.join(folder, manifest.hash))) {
       return { folder, hash: manifest.hash }
     }
@@ -44,7 +44,7 @@ export async function currentBuild(): Promise<{ readonly folder: string; readonl
   const files = await bundle()
   const hash = hashOf(files)
   publish(folder, hash, files)
-  const manifest: Manifest = { sources, hash }
+  const manifest: BuildManifest = { sources, hash }
   // Renamed into place, since other servers may start just now.
   const written = path.join(mkdtempSync(path.join(folder, '.manifest-')), 'manifest.json')
   writeFileSync(written, JSON.stringify(manifest))

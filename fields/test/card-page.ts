@@ -52,7 +52,7 @@ export async function openPage(browser: Browser, url: string): Promise<ShopPage>
 }
 
 /** What a method of an element returned, or the members of its error. */
-export interface Outcome {
+export interface CallOutcome {
   readonly token?: FieldsToken
   readonly error?: {
     readonly name: string
@@ -70,7 +70,7 @@ export async function call(
   selector: string,
   method: 'tokenize' | 'update' | 'clear' | 'focus',
   ...values: unknown[]
-): Promise<Outcome> {
+): Promise<CallOutcome> {
   return await page.evaluate(
     async ([selector, method, values]) => {
       const element = document.querySelector(selector) as unknown as Record<
@@ -78,10 +78,11 @@ export async function call(
         (...values: unknown[]) => Promise<object>
       >
       try {
-        return { token: await element[method]!(...values) } as Outcome
+        return { token: await element[method]!(...values) } as CallOutcome
       } catch (error) {
-        const { name, code, status, detail, errors, retryAfter } = error as Error & Outcome['error']
-        return { error: { name, code, status, detail, errors, retryAfter } } as Outcome
+        const { name, code, status, detail, errors, retryAfter } = error as Error &
+          CallOutcome['error']
+        return { error: { name, code, status, detail, errors, retryAfter } } as CallOutcome
       }
     },
     [selector, method, values] as const,

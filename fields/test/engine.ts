@@ -14,7 +14,7 @@ export interface Engine {
   /** Calls a function in the document of the page's iframe with this index. */
   readonly evaluateInFrame: (index: number, toCall: InBrowser, value?: unknown) => Promise<unknown>
   /** Clicks at a point of the window, in CSS pixels. */
-  readonly click: (point: Point) => Promise<void>
+  readonly click: (point: ScreenPoint) => Promise<void>
   /** Types a text key by key, where the focus is. */
   readonly type: (text: string) => Promise<void>
   /** Presses a key, named as in `KeyboardEvent.key`, where the focus is, while others are held. */
@@ -29,7 +29,7 @@ export type InBrowser = (value: never) => unknown
 
 export type Modifier = 'Control' | 'Shift'
 
-export interface Point {
+export interface ScreenPoint {
   readonly x: number
   readonly y: number
 }
@@ -84,7 +84,7 @@ export function driverOf(engine: Engine): Driver {
   async function clickField(label: string): Promise<void> {
     const index = await frameWith(label)
     const corner = await evaluate(cornerOfFrame, index)
-    const { x, y } = (await engine.evaluateInFrame(index, centerOfLabelled, label)) as Point
+    const { x, y } = (await engine.evaluateInFrame(index, centerOfLabelled, label)) as ScreenPoint
     await engine.click({ x: corner.x + x, y: corner.y + y })
   }
 
@@ -138,19 +138,19 @@ async function repeat(look: () => Promise<string | null>): Promise<void> {
 
 // These run in a browser, each on its own.
 
-function centerOf(selector: string): Point {
+function centerOf(selector: string): ScreenPoint {
   const element = document.querySelector(selector)!
   element.scrollIntoView({ block: 'nearest' })
   const { x, y, width, height } = element.getBoundingClientRect()
   return { x: x + width / 2, y: y + height / 2 }
 }
 
-function cornerOfFrame(index: number): Point {
+function cornerOfFrame(index: number): ScreenPoint {
   const { x, y } = document.querySelectorAll('iframe')[index]!.getBoundingClientRect()
   return { x, y }
 }
 
-function centerOfLabelled(text: string): Point {
+function centerOfLabelled(text: string): ScreenPoint {
   const label = [...document.querySelectorAll('label')].find((it) => it.textContent === text)!
   const { x, y, width, height } = label.control!.getBoundingClientRect()
   return { x: x + width / 2, y: y + height / 2 }

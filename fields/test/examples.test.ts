@@ -16,7 +16,7 @@ const PROJECT = path.join(import.meta.dirname, '../..')
 
 describe('an example', { skip: lacksPrograms('chromium', 'python3') }, () => {
   let browser: Browser
-  let echo: Program
+  let echo: ExampleProgram
   let vault: RunningService
   before(async () => {
     echo = await start(process.execPath, ['server/test/tour/echo.ts', '--port', '0'])
@@ -69,7 +69,7 @@ describe('an example', { skip: lacksPrograms('chromium', 'python3') }, () => {
   }
 })
 
-interface Program {
+interface ExampleProgram {
   readonly lines: readonly string[]
   readonly address: URL
   readonly end: () => Promise<void>
@@ -80,7 +80,7 @@ async function start(
   program: string,
   words: readonly string[],
   variables: Readonly<Record<string, string>> = {},
-): Promise<Program> {
+): Promise<ExampleProgram> {
   const file = program === 'python3' ? pathOfProgram('python3') : program
   const child: ChildProcess = spawn(file, words, {
     cwd: PROJECT,

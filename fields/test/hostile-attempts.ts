@@ -28,7 +28,7 @@ export interface Fields {
   readonly addEventListener: (type: string, listener: (event: CustomEvent) => void) => void
 }
 
-export interface Attempt {
+export interface HostileAttempt {
   readonly name: string
   /** Runs in the head of the page, before any other script. */
   readonly first?: (tools: Tools) => void
@@ -42,7 +42,7 @@ export interface Attempt {
   readonly mayPrevent?: boolean
 }
 
-export const ATTEMPTS: readonly Attempt[] = [
+export const ATTEMPTS: readonly HostileAttempt[] = [
   // What leaves the page.
   { name: 'patched fetch', first: ({ spy }) => spy(window, 'fetch') },
   { name: 'patched XMLHttpRequest', first: ({ spy }) => spy(XMLHttpRequest.prototype, 'send') },

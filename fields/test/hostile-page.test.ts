@@ -5,7 +5,7 @@ import type { Browser, CDPSession, Locator, Page } from 'playwright-core'
 import { lacksPrograms } from '../../server/test/kit/programs.ts'
 import { markupOf, openPage, openShopPage } from './card-page.ts'
 import { openChromium } from './chromium.ts'
-import { ATTEMPTS, type Attempt } from './hostile-attempts.ts'
+import { ATTEMPTS, type HostileAttempt } from './hostile-attempts.ts'
 import { hostileScript } from './hostile-tools.ts'
 import { PLAIN_FORM, plainScript } from './plain-checkout.ts'
 import { openShop, type Shop } from './shop.ts'
@@ -138,7 +138,7 @@ describe('a hostile page', { skip: lacksPrograms('chromium') }, () => {
     const listening = ATTEMPTS.filter((it) => it.listens === true)
     // They leave every built-in as it is, and follow each other.
     const acting = ATTEMPTS.filter((it) => it.first === undefined && it.alone !== true)
-    const together: readonly (readonly Attempt[])[] = [listening, acting]
+    const together: readonly (readonly HostileAttempt[])[] = [listening, acting]
     const others = ATTEMPTS.filter((it) => !together.some((some) => some.includes(it)))
     for (const attempts of [...together, ...others.map((it) => [it])]) {
       let seen: Record<string, string> | undefined
@@ -312,7 +312,7 @@ describe('a hostile page', { skip: lacksPrograms('chromium') }, () => {
   }
 
   /** Attacks the careless checkout, and returns what was seen, by attempt. */
-  async function attackPlain(attempts: readonly Attempt[]): Promise<Record<string, string>> {
+  async function attackPlain(attempts: readonly HostileAttempt[]): Promise<Record<string, string>> {
     const script = plainScript(shop.vaultOrigin, plainKey)
     const html = pageOf(attempts, plainKey, PLAIN_FORM, script)
     return (await attack(html, attempts, (page) => page.locator('form'))).seen
@@ -322,7 +322,7 @@ describe('a hostile page', { skip: lacksPrograms('chromium') }, () => {
   async function attackFields(
     layout: string,
     markup: string,
-    attempts: readonly Attempt[],
+    attempts: readonly HostileAttempt[],
   ): Promise<Record<string, string>> {
     const script = `const card = document.querySelector('${layout}')
       const pay = () => card.tokenize({ metadata: { order: '17' } })
@@ -345,7 +345,7 @@ describe('a hostile page', { skip: lacksPrograms('chromium') }, () => {
   /** Lets a buyer pay on a page with these attempts. `at` says where the inputs are. */
   async function attack(
     html: string,
-    attempts: readonly Attempt[],
+    attempts: readonly HostileAttempt[],
     at: (page: Page, name: string) => Pick<Locator, 'getByLabel'>,
     mayPrevent = false,
   ): Promise<{ seen: Record<string, string>; paid: { type?: string } | undefined }> {
@@ -376,7 +376,7 @@ describe('a hostile page', { skip: lacksPrograms('chromium') }, () => {
 
   /** Returns a page of which `attempts` have control: their scripts come first. */
   function pageOf(
-    attempts: readonly Attempt[],
+    attempts: readonly HostileAttempt[],
     publicKey: string,
     body: string,
     script: string,

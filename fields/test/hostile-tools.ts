@@ -1,5 +1,5 @@
 /** The browser's side of hostile pages: collects what attempts report. Runs before every other script of the page. */
-import type { Attempt, Fields, Tools } from './hostile-attempts.ts'
+import type { HostileAttempt, Fields, Tools } from './hostile-attempts.ts'
 
 /** What the test calls in the page. */
 export interface HostilePage {
@@ -10,7 +10,7 @@ export interface HostilePage {
 }
 
 /** Returns the source of a script for the head of a page, which makes the attempts. */
-export function hostileScript(attempts: readonly Attempt[]): string {
+export function hostileScript(attempts: readonly HostileAttempt[]): string {
   const sources = attempts.map(
     ({ name, first, later }) =>
       `{ name: ${JSON.stringify(name)}, first: ${sourceOf(first)}, later: ${sourceOf(later)} }`,

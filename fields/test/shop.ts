@@ -19,7 +19,7 @@ export interface Shop {
   /** Serves a page, and returns its URL. */
   readonly serve: (html: string, headers?: Readonly<Record<string, string>>) => string
   /** Calls the vault's API. */
-  readonly call: (key: string, method: string, path: string, body?: unknown) => Promise<Reply>
+  readonly call: (key: string, method: string, path: string, body?: unknown) => Promise<ApiReply>
   /** Stores a card, and returns the id of its token. */
   readonly store: (card: object) => Promise<string>
   /** Returns the data of a token. */
@@ -35,7 +35,7 @@ export interface Shop {
   readonly close: () => Promise<void>
 }
 
-export interface Reply {
+export interface ApiReply {
   readonly status: number
   readonly body: Record<string, unknown>
 }
@@ -43,7 +43,7 @@ export interface Reply {
 /** Opens one. `variables` are settings of its vault. */
 export async function openShop(variables: Readonly<Record<string, string>> = {}): Promise<Shop> {
   const vault = await startService(variables)
-  const pages = new Map<string, Page>()
+  const pages = new Map<string, ServedPage>()
   const server = createServer((request, response) => {
     const page = pages.get(request.url!)
     response.writeHead(page === undefined ? 404 : 200, {
@@ -139,7 +139,12 @@ export async function openShop(variables: Readonly<Record<string, string>> = {})
     if (reply.status !== 200) throw new Error(`Not authorized: ${JSON.stringify(reply.body)}`)
   }
 
-  async function call(key: string, method: string, path: string, body?: unknown): Promise<Reply> {
+  async function call(
+    key: string,
+    method: string,
+    path: string,
+    body?: unknown,
+  ): Promise<ApiReply> {
     const response = await fetch(vault.url + path, {
       method,
       headers: { 'BT-API-KEY': key, 'Content-Type': 'application/json' },
@@ -148,12 +153,12 @@ export async function openShop(variables: Readonly<Record<string, string>> = {})
     const text = await response.text()
     return {
       status: response.status,
-      body: (text === '' ? {} : JSON.parse(text)) as Reply['body'],
+      body: (text === '' ? {} : JSON.parse(text)) as ApiReply['body'],
     }
   }
 }
 
-interface Page {
+interface ServedPage {
   readonly html: string
   readonly headers: Readonly<Record<string, string>>
 }

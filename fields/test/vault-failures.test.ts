@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Browser, Route } from 'playwright-core'
 import { lacksPrograms } from '../../server/test/kit/programs.ts'
-import { call, openShopPage, type Outcome, type ShopPage } from './card-page.ts'
+import { call, openShopPage, type CallOutcome, type ShopPage } from './card-page.ts'
 import { openChromium } from './chromium.ts'
 import { NUMBER, openShop, type Shop } from './shop.ts'
 
@@ -124,6 +124,6 @@ async function intercept(page: ShopPage, handle: (route: Route) => Promise<void>
   await page.route('**/tokens', handle)
 }
 
-async function tokenize(page: ShopPage, order: string): Promise<Outcome> {
+async function tokenize(page: ShopPage, order: string): Promise<CallOutcome> {
   return await call(page, 'symbolon-card', 'tokenize', { metadata: { order } })
 }

@@ -5,7 +5,7 @@ import type { FieldData } from './field-kinds.ts'
 import type { FieldForm, Reading } from './field-form.ts'
 import { acceptCoordinator, announceField, inviteFields, type Sibling } from './sibling-ports.ts'
 import { refusal } from './problems.ts'
-import { CallError } from './vault-client.ts'
+import { CallError } from './frame-client.ts'
 
 /** From the coordinator to a field. */
 type FieldRequest =

@@ -9,7 +9,7 @@ export interface FieldKind {
   /** Of the input. `dir`, since numbers are written from left to right in every language. */
   readonly attributes: Readonly<Record<string, string>>
   /** Returns the text as it should look while it is typed. */
-  readonly format: (text: string, edit: Edit) => string
+  readonly format: (text: string, edit: InputEdit) => string
   readonly fault: (text: string, context: FieldContext) => FieldErrorCode | null
   /** Returns the members of the token's data; the text has no fault. */
   readonly data: (text: string) => FieldData
@@ -23,7 +23,7 @@ export interface FieldContext {
   readonly today: Date
 }
 
-export interface Edit {
+export interface InputEdit {
   readonly deleting: boolean
   /** Whether the caret is behind the last character: a change before it is a correction. */
   readonly atEnd: boolean

@@ -5,14 +5,14 @@
  */
 import { isString } from './known-members.ts'
 import { refusal } from './problems.ts'
-import { CallError, UNREACHABLE, type VaultCall, type VaultClient } from './vault-client.ts'
+import { CallError, UNREACHABLE, type FrameCall, type FrameClient } from './frame-client.ts'
 
 export class FrameSession {
-  readonly #client: VaultClient
+  readonly #client: FrameClient
   readonly #publicKey: string
   #key: string | null = null
 
-  constructor(client: VaultClient, publicKey: string) {
+  constructor(client: FrameClient, publicKey: string) {
     this.#client = client
     this.#publicKey = publicKey
   }
@@ -30,7 +30,7 @@ export class FrameSession {
   }
 
   /** Calls the vault with the session's key. Throws a CallError, also if no session was opened, or if it has expired. */
-  async call(call: Omit<VaultCall, 'apiKey'>): Promise<Readonly<Record<string, unknown>>> {
+  async call(call: Omit<FrameCall, 'apiKey'>): Promise<Readonly<Record<string, unknown>>> {
     if (this.#key === null) {
       throw new CallError(
         refusal('session_missing', 'Open a session and have it authorized first.'),

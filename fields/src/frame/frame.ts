@@ -13,7 +13,7 @@ import { connectPage, originsOf } from './connect-page.ts'
 import { problemOf, refusal } from './problems.ts'
 import { startRole, type Role } from './roles.ts'
 import { textsFor, type Texts } from './texts/texts.ts'
-import { CallError } from './vault-client.ts'
+import { CallError } from './frame-client.ts'
 
 const port = await connectPage(originsOf(document))
 let configured = false

@@ -1,6 +1,6 @@
 /** Errors of the iframe itself, in the service's format. */
 import type { FieldsProblem } from '../protocol/messages.ts'
-import { CallError } from './vault-client.ts'
+import { CallError } from './frame-client.ts'
 
 /** What the page asked for cannot be done. A status of 0: the vault was not asked. */
 export function refusal(

@@ -7,7 +7,7 @@ import type { FrameSession } from './frame-session.ts'
 import { refusal } from './problems.ts'
 import { tokenPathOf } from './submission.ts'
 import type { Texts } from './texts/texts.ts'
-import { CallError } from './vault-client.ts'
+import { CallError } from './frame-client.ts'
 
 export interface RevealedCardOptions {
   readonly session: FrameSession

@@ -17,7 +17,7 @@ import { RevealedCard } from './revealed-card.ts'
 import { Submissions } from './submission.ts'
 import type { Texts } from './texts/texts.ts'
 import { checkTokenOptions, withBrand } from './token-options.ts'
-import { CallError, vaultClient } from './vault-client.ts'
+import { CallError, frameClient } from './frame-client.ts'
 
 export interface Role {
   readonly elements: readonly HTMLElement[]
@@ -128,7 +128,7 @@ function revealRole(
   texts: Texts,
   send: Send,
 ): Role {
-  const client = vaultClient(fetchHere, TIMEOUT_MS)
+  const client = frameClient(fetchHere, TIMEOUT_MS)
   const session = new FrameSession(client, publicKey)
   const card = new RevealedCard({
     session,
@@ -229,7 +229,7 @@ interface Submitter {
 }
 
 function submitterWith(publicKey: string): Submitter {
-  const client = vaultClient(fetchHere, TIMEOUT_MS)
+  const client = frameClient(fetchHere, TIMEOUT_MS)
   const submissions = new Submissions(client, publicKey)
   const session = new FrameSession(client, publicKey)
   return {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
 import { FrameSession } from './frame-session.ts'
 import { Submissions } from './submission.ts'
-import { CallError, vaultClient, type VaultClient } from './vault-client.ts'
+import { CallError, frameClient, type FrameClient } from './frame-client.ts'
 
 const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030 }
 const OTHER_CARD = { ...CARD, number: '5555555555554444' }
@@ -14,10 +14,10 @@ interface Sent {
 }
 
 /** Answers of the vault, one per request; a function may fail or wait. */
-type Answer = Response | ((signal: AbortSignal) => Promise<Response>)
+type FakeAnswer = Response | ((signal: AbortSignal) => Promise<Response>)
 
 let sent: Sent[]
-let answers: Answer[]
+let answers: FakeAnswer[]
 let nowMs = 0
 let online: boolean
 let submissions: Submissions
@@ -303,7 +303,7 @@ function submissionsWithin(timeoutMs: number): Submissions {
   return new Submissions(clientWithin(timeoutMs), 'key_public', () => nowMs)
 }
 
-function clientWithin(timeoutMs: number): VaultClient {
+function clientWithin(timeoutMs: number): FrameClient {
   const fetcher: typeof fetch = async (path, init = {}) => {
     assert.equal(typeof path, 'string')
     sent.push({ path: path as string, init })
@@ -311,7 +311,7 @@ function clientWithin(timeoutMs: number): VaultClient {
     assert.ok(answer !== undefined, 'a request that was not expected')
     return typeof answer === 'function' ? await answer(init.signal!) : answer
   }
-  return vaultClient(fetcher, timeoutMs, () => online)
+  return frameClient(fetcher, timeoutMs, () => online)
 }
 
 /** Opens a session, which is the first request. */

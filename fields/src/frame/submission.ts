@@ -4,7 +4,7 @@ import type { FieldData } from './field-kinds.ts'
 import type { FrameSession } from './frame-session.ts'
 import { refusal } from './problems.ts'
 import { areStrings, isObject, isString, pick } from './known-members.ts'
-import { CallError, isUndecided, UNREACHABLE, type VaultClient } from './vault-client.ts'
+import { CallError, isUndecided, UNREACHABLE, type FrameClient } from './frame-client.ts'
 
 interface Submission {
   /** What is sent: the same content again is the same submission. */
@@ -20,13 +20,13 @@ interface Submission {
 const SAME_MS_MAX = 30_000
 
 export class Submissions {
-  readonly #client: VaultClient
+  readonly #client: FrameClient
   readonly #publicKey: string
   readonly #now: () => number
   #latest: Submission | null = null
 
   /** `now` is a clock in milliseconds. */
-  constructor(client: VaultClient, publicKey: string, now = (): number => performance.now()) {
+  constructor(client: FrameClient, publicKey: string, now = (): number => performance.now()) {
     this.#client = client
     this.#publicKey = publicKey
     this.#now = now

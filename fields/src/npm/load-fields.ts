@@ -4,7 +4,7 @@ export type { FieldsEvents } from '../page/frame-element.ts'
 export type { FieldsState, FieldsToken, TokenOptions } from '../protocol/messages.ts'
 export type { StyleRules } from '../protocol/style-rules.ts'
 
-export interface LoadOptions {
+export interface FieldsLoadOptions {
   /** As `symbolon fields` prints it, for Subresource Integrity; only with a `src` that has a hash in it. */
   readonly integrity?: string
   /** Of the page's Content-Security-Policy. */
@@ -19,7 +19,10 @@ export interface LoadOptions {
  *
  * Example: `await loadFields('https://vault.example/fields/v1/fields.js')`.
  */
-export function loadFields(src: string, { integrity, nonce }: LoadOptions = {}): Promise<void> {
+export function loadFields(
+  src: string,
+  { integrity, nonce }: FieldsLoadOptions = {},
+): Promise<void> {
   const known = loading.get(src)
   if (known !== undefined) return known
   const script = document.createElement('script')

@@ -30,7 +30,7 @@ export function openFieldBuilds(
     new URL('released/v1/', workspace),
   ]
   const current = findCurrent(packaged, workspace).catch((error: unknown) => {
-    log.error('card_fields_not_built', error as Error)
+    log.error('card_fields_not_built', error)
     return null
   })
   const files = new Map<string, BuildFile>()

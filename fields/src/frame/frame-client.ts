@@ -12,7 +12,7 @@ export class CallError extends Error {
   }
 }
 
-export interface VaultCall {
+export interface FrameCall {
   readonly method: 'GET' | 'POST' | 'PATCH'
   readonly path: string
   readonly apiKey: string
@@ -21,20 +21,20 @@ export interface VaultCall {
   readonly idempotencyKey?: string
 }
 
-export interface VaultClient {
+export interface FrameClient {
   /** Returns the members of a successful answer. Throws a CallError. */
-  readonly call: (call: VaultCall) => Promise<Readonly<Record<string, unknown>>>
+  readonly call: (call: FrameCall) => Promise<Readonly<Record<string, unknown>>>
 }
 
 /** Returns a client. `timeoutMs` is how long the vault may take to answer. */
-export function vaultClient(
+export function frameClient(
   fetcher: typeof fetch,
   timeoutMs: number,
   isOnline = (): boolean => navigator.onLine,
-): VaultClient {
+): FrameClient {
   return { call }
 
-  async function call(request: VaultCall): Promise<Readonly<Record<string, unknown>>> {
+  async function call(request: FrameCall): Promise<Readonly<Record<string, unknown>>> {
     const { method, path, apiKey, body, idempotencyKey } = request
     let response: Response
     let text: string
