@@ -49,13 +49,8 @@ export interface ServerOptions extends Omit<
 
 /** Builds the server without listening; `listen`, `inject` and `close` are Fastify's. */
 export function createServer(settings: ServerOptions): Server {
-  const { clock } = settings.world
-  const tenantQuotas = createTenantQuotas(clock)
-  const streamChecks = new PeriodicChecks(clock, STREAM_CHECK_MS)
-  const requestLimits = createRequestLimits(settings.requestLimits)
-  const inFlightKeys = new Set<string>()
-  const options = { ...settings, tenantQuotas, streamChecks, requestLimits, inFlightKeys }
-  const { endpoints } = options
+  const { endpoints } = settings
+  const options = pipelineOptionsOf(settings)
   const paths = knownPaths(endpoints)
   const streamingPaths = new Set(endpoints.filter(isStreaming).map((it) => it.path))
   const below = [...streamingPaths].map((path) => ({ path, prefix: `${path}/` }))
@@ -147,6 +142,17 @@ export function createServer(settings: ServerOptions): Server {
     else addEndpoint(server, options, endpoint)
   }
   return server
+}
+
+function pipelineOptionsOf(settings: ServerOptions): PipelineOptions {
+  const { clock } = settings.world
+  return {
+    ...settings,
+    tenantQuotas: createTenantQuotas(clock),
+    streamChecks: new PeriodicChecks(clock, STREAM_CHECK_MS),
+    requestLimits: createRequestLimits(settings.requestLimits),
+    inFlightKeys: new Set<string>(),
+  }
 }
 
 function noCompiler(): never {

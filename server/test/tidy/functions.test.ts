@@ -28,7 +28,7 @@ const LONG: Readonly<Record<string, number>> = {
   'src/cli/audit-verify.ts auditVerify': 87,
   'src/cli/open-world.ts openWorld': 78,
   'src/cli/serve.ts serve': 76,
-  'src/http/server.ts createServer': 98,
+  'src/http/server.ts createServer': 95,
   'src/proxy/exchange.ts exchange': 73,
   'src/reactors/endpoints.ts reactorEndpoints': 165,
   'src/routes.ts routes': 96,
