@@ -222,7 +222,7 @@ describe('card fields', { skip: lacksPrograms('chromium') }, () => {
       const shown = frame.getByText('4916 0387 2519 7649')
       await shown.waitFor()
       await frame.getByRole('button').click()
-      // Chromium lets nobody drop text on a page of another origin. Other browsers do.
+      // Chromium does not let a buyer drop text on a page of another origin. Other browsers may.
       const dragged = await shown.evaluate((it) =>
         it.dispatchEvent(new DragEvent('dragstart', { bubbles: true, cancelable: true })),
       )
