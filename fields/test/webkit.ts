@@ -5,6 +5,7 @@ import { globSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { Builder, Key, Origin, type WebDriver, type WebElement } from 'selenium-webdriver'
 import { pathOfProgram } from '../../server/test/kit/programs.ts'
@@ -107,9 +108,15 @@ function startDisplay(): ChildProcess {
   return spawn(pathOfProgram('Xvfb'), options, { stdio })
 }
 
+/** Reads the whole line: Xvfb writes its end separately, and exits if the pipe is closed by then. */
 async function nameOf(display: ChildProcess): Promise<string> {
-  for await (const number of display.stdio[3] as Readable) return `:${String(number).trim()}`
-  throw new Error('Xvfb has started no display')
+  const pipe = display.stdio[3] as Readable
+  const lines = createInterface(pipe)
+  const [number] = (await Promise.race([
+    once(lines, 'line'),
+    once(lines, 'close').then(() => Promise.reject(new Error('Xvfb has started no display'))),
+  ])) as [string]
+  return `:${number}`
 }
 
 function startDriver(port: number, home: string, display: string): ChildProcess {
