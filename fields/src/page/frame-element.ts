@@ -95,8 +95,8 @@ export abstract class FrameElement extends HTMLElement {
 
   /** Moves the focus into the named field; else into the first that is not complete, else into the first. */
   override focus(field?: FieldName | FocusOptions): void {
-    // Only a focused iframe can move the focus within its document.
-    this.#iframe?.focus()
+    // Only a focused iframe can move the focus within its document. Focused again, Chromium's can lose it.
+    if (document.activeElement !== this.#iframe) this.#iframe?.focus()
     this.#post({ type: 'focus', field: typeof field === 'string' ? field : null })
   }
 
