@@ -148,8 +148,12 @@ async function autofill(page: ShopPage, frame: Frame): Promise<void> {
   const session = await page.context().newCDPSession(frame)
   const { frameTree } = await session.send('Page.getFrameTree')
   const fieldId = await backendIdOf(session, '#number')
-  // Without the frame, the browser looks for the field in the page's own document.
-  await session.send('Autofill.trigger', { fieldId, frameId: frameTree.frame.id, card: CARD })
+  // Until the browser has found out what the form is for, which it tells nobody, a choice fills nothing in.
+  while ((await frame.locator('#number').inputValue()) === '') {
+    // Without the frame, the browser looks for the field in the page's own document.
+    await session.send('Autofill.trigger', { fieldId, frameId: frameTree.frame.id, card: CARD })
+    await frame.evaluate(() => new Promise(requestAnimationFrame))
+  }
 }
 
 async function backendIdOf(session: CDPSession, selector: string): Promise<number> {

@@ -59,6 +59,19 @@ for (const { name, open, skip } of ENGINES) {
     for (const [layout, markup] of Object.entries(LAYOUTS)) {
       describe(layout, () => payingTests(markup, () => driver))
     }
+
+    // It keeps pages with iframes as they were left; the others load them again.
+    if (name === 'WebKit') test('a card is gone when the buyer comes back to the page', comeBack)
+
+    async function comeBack(): Promise<void> {
+      const page = await openCheckout(driver, LAYOUTS['symbolon-card'])
+      await page.clickField(LABELS.number)
+      await page.type(NUMBER)
+      await untilValue(page, 'number', '4242 4242 4242 4242')
+      await page.open(shop.serve('<!doctype html><title>Elsewhere</title>'))
+      await page.evaluate(() => history.back())
+      await untilValue(page, 'number', '')
+    }
   })
 }
 
@@ -69,7 +82,7 @@ function payingTests(markup: string, driver: () => Driver): void {
     await page.type('4')
     await untilState(page, 'number', { brand: 'visa', empty: false })
     await page.type(NUMBER.slice(1, -1))
-    assert.equal((await page.field(LABELS.number)).value, '4242 4242 4242 424')
+    await untilValue(page, 'number', '4242 4242 4242 424')
     await page.type(NUMBER.slice(-1))
     await untilState(page, 'number', { brand: 'visa', lastFour: '4242', bin: '42424242' })
     await page.clickField(LABELS.expiry)
@@ -148,21 +161,21 @@ function payingTests(markup: string, driver: () => Driver): void {
     await page.type('424242424242')
     for (let n = 0; n < 7; n++) await page.press('ArrowLeft')
     await page.type('1')
-    assert.deepEqual(await valueAndCaret(page), ['4242 4214 2424 2', 8])
+    await untilCaret(page, '4242 4214 2424 2', 8)
     await page.press('Backspace')
-    assert.deepEqual(await valueAndCaret(page), ['4242 4242 4242', 7])
+    await untilCaret(page, '4242 4242 4242', 7)
     await page.press('Delete')
-    assert.deepEqual(await valueAndCaret(page), ['4242 4224 242', 7])
+    await untilCaret(page, '4242 4224 242', 7)
     // A space is passed, not deleted.
     for (let n = 0; n < 3; n++) await page.press('ArrowLeft')
     await page.press('Delete')
-    assert.deepEqual(await valueAndCaret(page), ['4242 4224 242', 5])
+    await untilCaret(page, '4242 4224 242', 5)
     await page.press('Delete')
-    assert.deepEqual(await valueAndCaret(page), ['4242 2242 42', 5])
+    await untilCaret(page, '4242 2242 42', 5)
     await page.press('Backspace')
-    assert.deepEqual(await valueAndCaret(page), ['4242 2242 42', 4])
+    await untilCaret(page, '4242 2242 42', 4)
     await page.press('Backspace')
-    assert.deepEqual(await valueAndCaret(page), ['4242 2424 2', 3])
+    await untilCaret(page, '4242 2424 2', 3)
   })
 
   test('a flaw is shown when the field is left, not while it is typed', async () => {
@@ -172,7 +185,9 @@ function payingTests(markup: string, driver: () => Driver): void {
       await page.type(digit)
       assert.equal((await page.field(LABELS.number)).flaw, '')
     }
+    await untilValue(page, 'number', '4242 4242 4242 4241')
     await page.press('Tab')
+    await untilFocused(page, 'expiry')
     await untilState(page, 'number', { error: 'invalid' })
     const { flaw } = await page.field(LABELS.number)
     assert.equal(flaw, 'Check the card number: it is not valid.')
@@ -187,6 +202,7 @@ function payingTests(markup: string, driver: () => Driver): void {
     const page = await openCheckout(driver(), markup)
     await page.clickField(LABELS.number)
     await page.type(NUMBER)
+    await untilValue(page, 'number', '4242 4242 4242 4242')
     await page.evaluate(() => document.querySelector<HTMLElement & Focusing>('#card')!.focus())
     await untilTypable(page, 'expiry')
     await page.type('1239')
@@ -206,6 +222,7 @@ function payingTests(markup: string, driver: () => Driver): void {
     const page = await openCheckout(driver(), markup)
     await page.clickField(LABELS.number)
     await page.type(NUMBER)
+    await untilValue(page, 'number', '4242 4242 4242 4242')
     await page.clickElement('#pay')
     await page.until(() => globalThis.checkout.codes.includes('incomplete'))
     assert.equal((await page.field(LABELS.cvc)).flaw, 'Enter the security code.')
@@ -224,6 +241,7 @@ function payingTests(markup: string, driver: () => Driver): void {
     await page.press('Tab')
     await untilFocused(page, 'cvc')
     await page.type('123')
+    await untilValue(page, 'cvc', '123')
     // Twice, before the first call has an answer.
     await page.evaluate(() => {
       const button = document.querySelector<HTMLButtonElement>('#pay')!
@@ -356,9 +374,8 @@ async function untilValue(page: Driver, name: Name, expected: string): Promise<v
   await page.untilField(LABELS[name], ({ value }) => value === expected)
 }
 
-async function valueAndCaret(page: Driver): Promise<[string, number | null]> {
-  const { value, caret } = await page.field(LABELS.number)
-  return [value, caret]
+async function untilCaret(page: Driver, value: string, caret: number): Promise<void> {
+  await page.untilField(LABELS.number, (it) => it.value === value && it.caret === caret)
 }
 
 interface Bank {

@@ -26,6 +26,9 @@ port.addEventListener('message', ({ data }: MessageEvent<PageMessage>) => {
 })
 port.start()
 
+// A page that is kept for the Back button would show the card to whoever comes back to it.
+addEventListener('pagehide', () => role?.clear())
+
 function send(message: FrameMessage): void {
   port.postMessage(message)
 }

@@ -185,7 +185,6 @@ function acceptedOptions(options: TokenOptions): TokenOptions {
 function readOrRefuse(form: FieldForm): Reading {
   const reading = form.read()
   if (reading !== null) return reading
-  form.focus()
   throw new CallError(incomplete(form))
 }
 

@@ -135,9 +135,19 @@ export abstract class FrameElement extends HTMLElement {
     })
   }
 
+  /** Like call(), and moves the focus to a flaw. The page does, since only it can move the focus into an iframe for certain. */
+  protected async submit(content: CallContent): Promise<CallResult> {
+    try {
+      return await this.call(content)
+    } catch (error) {
+      if (error instanceof FieldsError && error.code === 'incomplete') this.focus()
+      throw error
+    }
+  }
+
   /** Opens a session of the iframe and has it authorized. Rejects with a FieldsError, or as `authorize` does. */
   protected async openSession(authorize: Authorize): Promise<void> {
-    await authorize((await this.call({ type: 'open-session' })) as string)
+    await authorize((await this.submit({ type: 'open-session' })) as string)
   }
 
   async #mount(signal: AbortSignal): Promise<void> {

@@ -20,7 +20,7 @@ export class SymbolonCard extends FrameElement {
    * then shown and focused. Called twice with the same values it makes one token, also after a timeout.
    */
   async tokenize(options: TokenOptions = {}): Promise<FieldsToken> {
-    return (await this.call({ type: 'tokenize', options })) as FieldsToken
+    return (await this.submit({ type: 'tokenize', options })) as FieldsToken
   }
 
   /**
@@ -33,7 +33,7 @@ export class SymbolonCard extends FrameElement {
     options: TokenOptions = {},
   ): Promise<FieldsToken> {
     await this.openSession(authorize)
-    return (await this.call({ type: 'update', tokenId, options })) as FieldsToken
+    return (await this.submit({ type: 'update', tokenId, options })) as FieldsToken
   }
 
   protected override configure(): RoleConfiguration {

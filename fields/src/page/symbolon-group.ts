@@ -19,7 +19,7 @@ export class SymbolonGroup extends FrameElement {
   /** Stores the card and returns its token, like `tokenize()` of a `<symbolon-card>`. */
   async tokenize(options: TokenOptions = {}): Promise<FieldsToken> {
     await this.#join()
-    return (await this.#focusingFlaw({ type: 'tokenize', options })) as FieldsToken
+    return (await this.submit({ type: 'tokenize', options })) as FieldsToken
   }
 
   /** Changes a stored card by what was typed, like `update()` of a `<symbolon-card>`. */
@@ -30,7 +30,7 @@ export class SymbolonGroup extends FrameElement {
   ): Promise<FieldsToken> {
     await this.#join()
     await this.openSession(authorize)
-    return (await this.#focusingFlaw({ type: 'update', tokenId, options })) as FieldsToken
+    return (await this.submit({ type: 'update', tokenId, options })) as FieldsToken
   }
 
   override clear(): void {
@@ -78,15 +78,6 @@ export class SymbolonGroup extends FrameElement {
     await Promise.all(fields.map((it) => it.ready))
     const names = fields.map((it) => it.getAttribute('name') as CardFieldName)
     await this.call({ type: 'join', fields: names })
-  }
-
-  async #focusingFlaw(content: Parameters<FrameElement['call']>[0]): Promise<unknown> {
-    try {
-      return await this.call(content)
-    } catch (error) {
-      if ((error as { code?: string }).code === 'incomplete') this.focus()
-      throw error
-    }
   }
 }
 

@@ -5,7 +5,7 @@ import { type Authorize, FrameElement } from './frame-element.ts'
 export class SymbolonText extends FrameElement {
   /** Stores the text and returns its token, without data. Rejects with a FieldsError: `incomplete` if it is empty. */
   async tokenize(options: TokenOptions = {}): Promise<FieldsToken> {
-    return (await this.call({ type: 'tokenize', options })) as FieldsToken
+    return (await this.submit({ type: 'tokenize', options })) as FieldsToken
   }
 
   /** Replaces the data of a stored token by what was typed, like `update()` of a `<symbolon-card>`. */
@@ -15,7 +15,7 @@ export class SymbolonText extends FrameElement {
     options: TokenOptions = {},
   ): Promise<FieldsToken> {
     await this.openSession(authorize)
-    return (await this.call({ type: 'update', tokenId, options })) as FieldsToken
+    return (await this.submit({ type: 'update', tokenId, options })) as FieldsToken
   }
 
   /** `token-type` is any type of token whose data is a text, by default `token`. */
