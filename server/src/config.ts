@@ -31,7 +31,10 @@ export interface Config {
   readonly host: string
   readonly port: number
   readonly publicUrl: string | null
+  readonly fieldsUrl: string | null
   readonly trustedProxies: readonly IpBlock[]
+  readonly publicKeyRequestsPerMinute: number | null
+  readonly publicAddressRequestsPerMinute: number | null
   readonly metricsHost: string
   readonly metricsPort: number | null
   readonly dataDir: string
@@ -106,17 +109,41 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
       'The URL at which clients reach the service: for `Location` headers, and as the origin of its own pages, which may use any public key. If unset, `Location` has `http` and the `Host` of the request, or what a trusted proxy reports, and only pages at an address of this machine are its own.',
     parse: (text) => (text === '' ? null : parseOrigin(text)),
   },
+  fieldsUrl: {
+    variable: 'SYMBOLON_FIELDS_URL',
+    default: '',
+    accepts: 'unset, or an http or https URL without a path such as https://fields.example',
+    about:
+      'The URL from which pages load card fields, if it is another host name of the service than SYMBOLON_PUBLIC_URL. Fields at this origin may use any public key. See [browser.md](../browser.md).',
+    parse: (text) => (text === '' ? null : parseOrigin(text)),
+  },
   trustedProxies: {
     variable: 'SYMBOLON_TRUSTED_PROXIES',
     default: '',
     accepts: 'a comma-separated list of addresses and CIDRs such as 10.0.0.5 and 10.1.0.0/16',
     about:
-      'The addresses of reverse proxies whose `Forwarded`, `X-Forwarded-Proto` and `X-Forwarded-Host` headers are used for `Location` headers. From other addresses these headers are ignored.',
+      'The addresses of reverse proxies whose `Forwarded`, `X-Forwarded-Proto` and `X-Forwarded-Host` headers are used for `Location` headers, and whose `Forwarded` and `X-Forwarded-For` headers say from which address a request came. From other addresses these headers are ignored.',
     parse: (text) => {
       const blocks = listOf(text).map(parseIpBlock)
       return blocks.every((it) => it !== null) ? blocks : undefined
     },
     flaws: (text) => listOf(text).filter((it) => parseIpBlock(it) === null),
+  },
+  publicKeyRequestsPerMinute: {
+    variable: 'SYMBOLON_PUBLIC_KEY_REQUESTS_PER_MINUTE',
+    default: '',
+    accepts: 'unset or a whole number from 1 to 100000',
+    about:
+      'How many requests a public key may make per minute, with the sessions that it opened; more are 429. Counted by each server alone. If unset, there is no limit. See [browser.md](../browser.md#limit-requests).',
+    parse: (text) => (text === '' ? null : wholeFrom(1, 100_000)(text)),
+  },
+  publicAddressRequestsPerMinute: {
+    variable: 'SYMBOLON_PUBLIC_ADDRESS_REQUESTS_PER_MINUTE',
+    default: '',
+    accepts: 'unset or a whole number from 1 to 100000',
+    about:
+      'The same for the requests with a public key that come from one address: an IPv4 address, or the first 64 bits of an IPv6 address. Behind a reverse proxy set SYMBOLON_TRUSTED_PROXIES too, or all clients have the address of the proxy.',
+    parse: (text) => (text === '' ? null : wholeFrom(1, 100_000)(text)),
   },
   metricsHost: {
     variable: 'SYMBOLON_METRICS_HOST',

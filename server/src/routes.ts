@@ -3,6 +3,8 @@ import { z } from 'zod'
 import * as applications from './access/applications/endpoints.ts'
 import * as sessions from './access/sessions/endpoints.ts'
 import type { EphemeralKeys } from './access/ephemeral-keys.ts'
+import { fieldEndpoints } from './fields/endpoints.ts'
+import type { FieldBuilds } from './fields/field-builds.ts'
 import { documentationEndpoints } from './http/documentation.ts'
 import { endpoint, type Endpoint } from './http/endpoint.ts'
 import { getLive, getReady } from './http/health.ts'
@@ -23,6 +25,7 @@ import { transactionEndpoints } from './transactions/endpoints.ts'
 import type { TransactionSettings } from './transactions/transaction-settings.ts'
 
 export interface RouteSettings {
+  readonly fieldBuilds: FieldBuilds
   readonly tokens: TokenSettings
   readonly transactions: TransactionSettings
   readonly proxy: ProxySettings
@@ -41,7 +44,7 @@ export interface RouteDependencies {
 }
 
 export function routes(
-  { tokens, transactions, proxy, reactors, version }: RouteSettings,
+  { fieldBuilds, tokens, transactions, proxy, reactors, version }: RouteSettings,
   { ephemeralKeys, storage, wake }: RouteDependencies,
 ): (Endpoint | StreamingEndpoint)[] {
   const token = tokenEndpoints(tokens)
@@ -124,6 +127,8 @@ export function routes(
     audit.getLogs,
     audit.getLogEntityTypes,
 
+    ...fieldEndpoints(fieldBuilds),
+
     getLive,
     getReady,
 
@@ -131,21 +136,28 @@ export function routes(
     documentation.getPage,
     documentation.getOperatingPage,
   ]
-  const getOpenApi: Endpoint = endpoint({
+  const all: (Endpoint | StreamingEndpoint)[] = [...described, openApiEndpoint(version, () => all)]
+  return all
+}
+
+/** Describes `endpoints`, itself included. */
+function openApiEndpoint(
+  version: string,
+  endpoints: () => readonly (Endpoint | StreamingEndpoint)[],
+): Endpoint {
+  // Rendered once, since any client may request it any number of times; and on first use, since most vaults are never asked.
+  let bytes: Promise<Buffer> | undefined
+  return endpoint({
     method: 'GET',
     path: '/openapi.json',
     summary: 'This document',
     permission: 'public',
     answers: { 200: { description: 'The OpenAPI document.', schema: z.looseObject({}) } },
     handle: async ({ world }) => {
-      bytes ??= openApiDocument(all, version, world.clock).then((it) =>
+      bytes ??= openApiDocument(endpoints(), version, world.clock).then((it) =>
         Buffer.from(JSON.stringify(it)),
       )
       return { status: 200, bytes: await bytes }
     },
   })
-  const all = [...described, getOpenApi]
-  // Rendered once, since any client may request it any number of times; and on first use, since most vaults are never asked.
-  let bytes: Promise<Buffer> | undefined
-  return all
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { BlockList, isIP } from 'node:net'
 import { describe, test } from 'node:test'
 import * as fc from '../../test/kit/fast-check.ts'
-import { inBlock, parseIpAddress, parseIpBlock } from './ip-address.ts'
+import { inBlock, parseIpAddress, parseIpBlock, parsePeerAddress } from './ip-address.ts'
 
 describe('parseIpAddress()', () => {
   const read: [text: string, version: 4 | 6, value: bigint][] = [
@@ -117,3 +117,27 @@ function textOf(version: number, value: bigint): string {
     ((value >> BigInt(112 - 16 * it)) & 0xffffn).toString(16),
   ).join(':')
 }
+
+describe('parsePeerAddress()', () => {
+  for (const text of ['192.0.2.1', '::ffff:192.0.2.1', '::FFFF:c000:201']) {
+    test(`reads ${text} as IPv4`, () => {
+      assert.deepEqual(parsePeerAddress(text), { version: 4, value: 0xc0000201n })
+    })
+  }
+
+  for (const text of ['::1', '::192.0.2.1', '1::ffff:192.0.2.1', '2001:db8::1']) {
+    test(`reads ${text} as IPv6`, () => {
+      assert.deepEqual(parsePeerAddress(text), parseIpAddress(text))
+    })
+  }
+
+  test('leaves the zone of an address out', () => {
+    assert.deepEqual(parsePeerAddress('fe80::1%eth0'), parseIpAddress('fe80::1'))
+  })
+
+  test('reads nothing else', () => {
+    for (const text of ['', 'unknown', '192.0.2.1:80', '[::1]', '%eth0']) {
+      assert.equal(parsePeerAddress(text), null, text)
+    }
+  })
+})

@@ -30,6 +30,16 @@ export function parseIpAddress(text: string): IpAddress | null {
 }
 
 /**
+ * Parses the address at the other end of a connection. IPv4 written as IPv6, as a socket for both families writes it, is IPv4; the zone
+ * of a link-local address is left out.
+ */
+export function parsePeerAddress(text: string): IpAddress | null {
+  const address = parseIpAddress(text.replace(/%.*$/, ''))
+  if (address === null || address.version === 4 || address.value >> 32n !== 0xffffn) return address
+  return { version: 4, value: address.value & 0xffff_ffffn }
+}
+
+/**
  * Parses `10.0.0.0/8`; a single address is a block of one. Returns null for anything else, and for a block that is not written
  * with its first address: the author of `10.1.2.3/8` may have meant a much smaller one.
  */

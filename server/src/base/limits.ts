@@ -36,6 +36,19 @@ export const ANSWER_PAUSE_MS_MAX = 30_000
 export const READS_AT_ONCE = 32
 export const LARGE_READS_AT_ONCE = 4
 
+/**
+ * Public keys, and client addresses with such a key, whose requests are counted: those that were quiet for longest are forgotten. Ours:
+ * decision 0108.
+ */
+export const LIMITED_KEYS_MAX = 10_000
+export const LIMITED_ADDRESSES_MAX = 100_000
+
+/** `Forwarded` and `X-Forwarded-For`, in which the client's address is looked for; a longer one names none. Ours. */
+export const FORWARDED_CHARS_MAX = 2_000
+
+/** How often the log says of one public key that its requests are over a limit. Ours. */
+export const LIMITS_LOGGED_MS = 60_000
+
 /** Nesting of arrays and objects in any JSON body. Ours: decision 0010. */
 export const JSON_DEPTH_MAX = 512
 

@@ -143,6 +143,10 @@ export const REFUSALS = {
       'The asynchronous invocations of the tenant take up all the space they may, with their results: have results sent to a callback, or wait until stored ones expire.',
     retryAfterS: JOB_BUSY_MS / 1000,
   },
+  requests_max: {
+    status: 429,
+    detail: 'This public key, or this address with it, sends too many requests. Retry later.',
+  },
   transactions_open_max: {
     status: 429,
     detail: 'The application has too many open transactions: commit some, or roll them back.',
@@ -219,6 +223,7 @@ export type MemberErrors = Readonly<Record<string, readonly string[]>>
 interface ServiceErrorOptions extends ErrorOptions {
   readonly named?: readonly string[]
   readonly advice?: string | null
+  readonly retryAfterS?: number
 }
 
 export class ServiceError extends Error {
@@ -229,11 +234,13 @@ export class ServiceError extends Error {
   readonly named: readonly string[]
   /** A sentence after the detail that says what to do instead. Fixed text and words of ours, like `named`. */
   readonly advice: string | null
+  /** When to retry, of a 429 or 503. */
+  readonly retryAfterS: number
 
   constructor(
     code: RefusalCode,
     errors?: MemberErrors,
-    { named = [], advice = null, ...options }: ServiceErrorOptions = {},
+    { named = [], advice = null, retryAfterS, ...options }: ServiceErrorOptions = {},
   ) {
     const { stackTraceLimit } = Error
     if (isCallersOwn(REFUSALS[code])) Error.stackTraceLimit = 0
@@ -243,15 +250,12 @@ export class ServiceError extends Error {
     this.errors = errors
     this.named = named
     this.advice = advice
+    const refusal: Refusal = REFUSALS[code]
+    this.retryAfterS = retryAfterS ?? refusal.retryAfterS ?? 1
   }
 
   get status(): number {
     return REFUSALS[this.code].status
-  }
-
-  get retryAfterS(): number {
-    const refusal: Refusal = REFUSALS[this.code]
-    return refusal.retryAfterS ?? 1
   }
 
   get ofCaller(): boolean {

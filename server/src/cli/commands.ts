@@ -30,6 +30,12 @@ export const COMMANDS: readonly Command[] = [
     load: async () => (await import('./doctor/doctor.ts')).doctor,
   },
   {
+    name: 'fields',
+    about: 'Print the script tag of the card fields, with its integrity hash (--json)',
+    flags: { json: 'boolean' },
+    load: async () => (await import('./fields.ts')).fields,
+  },
+  {
     name: 'backup',
     about:
       'Write an encrypted copy of the data, while it serves (--to FILE --recipient age1..., which can be repeated; --no-verify)',

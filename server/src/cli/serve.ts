@@ -26,6 +26,7 @@ import {
   type Config,
   type Flags,
 } from '../config.ts'
+import type { FieldBuilds } from '../fields/field-builds.ts'
 import { connectInProcess } from '../http/connection/in-process-connections.ts'
 import { listen, tryBinding } from '../http/listen.ts'
 import { accessChecker } from '../audit/verify-access-rows.ts'
@@ -41,6 +42,7 @@ import { checkCheckpointFile, openCheckpointFile } from './checkpoint-file.ts'
 import type { CommandInput, RunCommand } from './command.ts'
 import { DEFAULT_TENANT_NAME } from './init.ts'
 import { listenAddressOf, metricsAddressesOf } from './listen-addresses.ts'
+import { openFieldBuilds } from './open-field-builds.ts'
 import { openWorld, type OpenWorld, type OwnService } from './open-world.ts'
 import { driveJobs } from './drive-jobs.ts'
 import { recoveryLogger } from './recovery-notices.ts'
@@ -77,7 +79,7 @@ export const serve: RunCommand = async ({ flags, out }) => {
     await prepareVault(out, config, opened, gone)
     warnOfVariables(world.log, flags)
 
-    const app = createApp(world, appSettingsOf(config))
+    const app = createApp(world, appSettingsOf(config, openFieldBuilds(world.log)))
     const rotations = new Rotations(world, opened.keyMaker)
     const logRecoveries = recoveryLogger(world)
     await logRecoveries()
@@ -135,11 +137,20 @@ export const serve: RunCommand = async ({ flags, out }) => {
   }
 }
 
-function appSettingsOf(config: Config): AppSettings {
+function appSettingsOf(config: Config, fieldBuilds: FieldBuilds): AppSettings {
   return {
+    fieldBuilds,
     version: version(),
     corsOrigins: config.corsOrigins,
-    publicAddress: { url: config.publicUrl, trustedProxies: config.trustedProxies },
+    publicAddress: {
+      url: config.publicUrl,
+      fieldsUrl: config.fieldsUrl,
+      trustedProxies: config.trustedProxies,
+    },
+    requestLimits: {
+      perKey: config.publicKeyRequestsPerMinute,
+      perAddress: config.publicAddressRequestsPerMinute,
+    },
     callbackRetryBaseMs: config.callbackRetryBaseMs,
     tokens: { tokensMax: config.tokenizeTokensMax, privacyShown: config.tokenPrivacy },
     transactions: {

@@ -68,7 +68,7 @@ export interface AnswerSpec {
   /** Without it the answer has no body, unless it has another content type. */
   readonly schema?: z.ZodType
   /** Of a body that is not JSON. */
-  readonly contentType?: 'text/html' | 'text/plain'
+  readonly contentType?: 'text/html' | 'text/javascript' | 'text/plain'
   /** Whether any other body may come as well, which the service did not write: a destination's, or that of a reactor's code. */
   readonly foreign?: true
   /** Codes of the errors among them. */

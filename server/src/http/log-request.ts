@@ -6,6 +6,7 @@ import { UnreadableValue } from '../ports/unreadable-value.ts'
 import { EgressFailure, EgressRefusal } from '../ports/egress.ts'
 import type { World } from '../ports/world.ts'
 import { RefusedOrigin } from './steps/check-origin.ts'
+import { ExceededLimit } from './steps/limit-requests.ts'
 
 /** Logs one line per request: the caller, the operation and the decisions. */
 export function logRequest(world: World, request: FastifyRequest, reply: FastifyReply): void {
@@ -25,6 +26,7 @@ export function logRequest(world: World, request: FastifyRequest, reply: Fastify
     // Rule of the egress gateway; for other refusals the code says it all.
     rule: refusal?.cause instanceof EgressRefusal ? refusal.cause.rule : undefined,
     origin: refused?.origin,
+    limit: refusal?.cause instanceof ExceededLimit ? refusal.cause.limit : undefined,
     unreadable: refusal?.cause instanceof UnreadableValue ? { ...refusal.cause.value } : undefined,
     ms: Math.round((world.clock.elapsed() - request.arrivedAt) * 100) / 100,
     trace_id: request.traceId,

@@ -7,6 +7,7 @@ import type { Answer } from '../request/response.ts'
 import type { ConnectionThrottle } from './connection/connection-throttle.ts'
 import type { PublicAddress } from './format/public-address.ts'
 import type { PeriodicChecks } from './periodic-checks.ts'
+import type { RequestLimits } from './request-limits.ts'
 import type { RequestQuota, TenantQuotas } from './request-quota.ts'
 
 /** The pipeline's port to the modules access and request. */
@@ -43,6 +44,8 @@ export interface PipelineOptions {
   /** Origins that browsers may call from: `*`, or a list. */
   readonly corsOrigins: '*' | readonly string[]
   readonly publicAddress: PublicAddress
+  /** Of public keys; null if there are none. */
+  readonly requestLimits: RequestLimits | null
   /** Idempotency keys of the requests in progress. */
   readonly inFlightKeys: Set<string>
 }

@@ -12,6 +12,7 @@ import { authenticate, checkHeadersAndAuthenticate } from './steps/authenticate.
 import { beginRequest } from './steps/begin-request.ts'
 import { checkAccess } from './steps/check-access.ts'
 import { flushDecisions, flushDecisionsBeforeError } from './steps/flush-decisions.ts'
+import { limitRequests } from './steps/limit-requests.ts'
 import { makeContext } from './steps/make-context.ts'
 import { checkBodyHeaders, parseBytes, readBody } from './steps/read-body.ts'
 import { runOrReplay } from './steps/run-or-replay.ts'
@@ -45,12 +46,11 @@ export function addEndpoint(
       request.readOnly = isReadOnly(endpoint)
       beginRequest(request, reply, options)
       const identify = permission === 'public' ? null : () => authenticate(request, options)
-      checkHeadersAndAuthenticate(
-        request,
-        identify,
-        () => checkBodyHeaders(endpoint, request),
-        done,
-      )
+      const check = (): void => {
+        limitRequests(request, options)
+        checkBodyHeaders(endpoint, request)
+      }
+      checkHeadersAndAuthenticate(request, identify, check, done)
     },
     handler: async (request, reply) => {
       try {

@@ -51,7 +51,7 @@ interface Staging {
   readonly publicAddress?: PublicAddress
 }
 
-const BY_REQUEST: PublicAddress = { url: null, trustedProxies: [] }
+const BY_REQUEST: PublicAddress = { url: null, fieldsUrl: null, trustedProxies: [] }
 
 /** A server of one operation that authenticates every caller. */
 function stage(
@@ -66,6 +66,7 @@ function stage(
     connectionThrottle: new ConnectionThrottle(world.clock, new ReadThrottle(world.clock)),
     corsOrigins: '*',
     publicAddress,
+    requestLimits: { perKey: null, perAddress: null },
     endpoints: [
       {
         ...endpoint,
@@ -359,7 +360,7 @@ describe('an answer', () => {
   })
 
   test('of 201 says it under the public URL, if there is one', async () => {
-    const publicAddress = { url: 'https://vault.example', trustedProxies: [] }
+    const publicAddress = { url: 'https://vault.example', fieldsUrl: null, trustedProxies: [] }
     const { ask } = stage({ handle: async () => created({}, '/things/a') }, { publicAddress })
     const reply = await ask({ headers: { host: 'inner:4400' } })
     assert.equal(reply.headers['location'], 'https://vault.example/things/a')

@@ -1,7 +1,7 @@
 /**
  * The HTTP server: everything between socket and endpoint that is the same for every operation.
  *
- * The order is that of interface.md, Errors: headers, key, content type, size, JSON, permission; then the endpoint decides
+ * The order is that of interface.md, Errors: headers, key, rate limits, content type, size, JSON, permission; then the endpoint decides
  * (pipeline.ts), or, for forwarded requests, the streaming endpoint (streaming/streaming-route.ts). No business logic, no technology
  * but HTTP.
  */
@@ -28,6 +28,7 @@ import { refuseBadFraming } from './connection/framing.ts'
 import { findPath, knownPaths, refusalOfRoute } from './known-paths.ts'
 import { addStreamingEndpoint } from './streaming/streaming-route.ts'
 import { isStreaming, type StreamingEndpoint } from './streaming/streaming-endpoint.ts'
+import { createRequestLimits, type RequestLimitSettings } from './request-limits.ts'
 import { createTenantQuotas } from './request-quota.ts'
 import { Pipelining } from './connection/pipelining.ts'
 import { PeriodicChecks } from './periodic-checks.ts'
@@ -40,18 +41,16 @@ export type Server = FastifyInstance
 
 export interface ServerOptions extends Omit<
   PipelineOptions,
-  'tenantQuotas' | 'streamChecks' | 'inFlightKeys'
+  'tenantQuotas' | 'streamChecks' | 'inFlightKeys' | 'requestLimits'
 > {
+  readonly requestLimits: RequestLimitSettings
   readonly endpoints: readonly (Endpoint | StreamingEndpoint)[]
 }
 
 /** Builds the server without listening; `listen`, `inject` and `close` are Fastify's. */
 export function createServer(settings: ServerOptions): Server {
-  const { clock } = settings.world
-  const tenantQuotas = createTenantQuotas(clock)
-  const streamChecks = new PeriodicChecks(clock, STREAM_CHECK_MS)
-  const options = { ...settings, tenantQuotas, streamChecks, inFlightKeys: new Set<string>() }
-  const { endpoints } = options
+  const { endpoints } = settings
+  const options = pipelineOptionsOf(settings)
   const paths = knownPaths(endpoints)
   const streamingPaths = new Set(endpoints.filter(isStreaming).map((it) => it.path))
   const below = [...streamingPaths].map((path) => ({ path, prefix: `${path}/` }))
@@ -143,6 +142,17 @@ export function createServer(settings: ServerOptions): Server {
     else addEndpoint(server, options, endpoint)
   }
   return server
+}
+
+function pipelineOptionsOf(settings: ServerOptions): PipelineOptions {
+  const { clock } = settings.world
+  return {
+    ...settings,
+    tenantQuotas: createTenantQuotas(clock),
+    streamChecks: new PeriodicChecks(clock, STREAM_CHECK_MS),
+    requestLimits: createRequestLimits(settings.requestLimits),
+    inFlightKeys: new Set<string>(),
+  }
 }
 
 function noCompiler(): never {

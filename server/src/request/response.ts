@@ -8,6 +8,8 @@ export interface Answer {
   readonly text?: string
   /** Like `text`, for binary content, or for text that is sent often and encoded once. */
   readonly bytes?: Buffer
+  /** `bytes` as gzip, which clients that accept it get. */
+  readonly gzipped?: Buffer
   /** Path of the created resource, for the Location header. */
   readonly location?: string
   /** Additional headers, by lower-case name; an array is sent as one header per element. */

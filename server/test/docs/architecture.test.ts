@@ -6,7 +6,11 @@ import { assertNone, PROJECT } from '../tidy/source.ts'
 
 test('every file and folder of the source that a document names is there', () => {
   const files = globSync(
-    ['server/{bin,bench,build,src,test}/**/*.{cjs,json,sql,ts}', 'reactor-modules/*.json'],
+    [
+      'server/{bin,bench,build,src,test}/**/*.{cjs,json,sql,ts}',
+      'fields/{*.ts,{src,test}/**/*.{css,ts}}',
+      'reactor-modules/*.json',
+    ],
     { cwd: PROJECT },
   )
   const exists = (name: string): boolean =>

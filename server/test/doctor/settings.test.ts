@@ -55,6 +55,20 @@ const SETTINGS: [
   ],
   [
     'setting-conflicts',
+    'warning',
+    {
+      SYMBOLON_PUBLIC_URL: 'https://vault.example',
+      SYMBOLON_PUBLIC_ADDRESS_REQUESTS_PER_MINUTE: '20',
+    },
+    /Set SYMBOLON_TRUSTED_PROXIES to the addresses/,
+    {
+      SYMBOLON_PUBLIC_URL: 'https://vault.example',
+      SYMBOLON_PUBLIC_ADDRESS_REQUESTS_PER_MINUTE: '20',
+      SYMBOLON_TRUSTED_PROXIES: '10.0.0.5',
+    },
+  ],
+  [
+    'setting-conflicts',
     'failed',
     { SYMBOLON_METRICS_PORT: '4400', SYMBOLON_PORT: '4400' },
     /Set SYMBOLON_METRICS_PORT to another port/,

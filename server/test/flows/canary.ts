@@ -32,6 +32,7 @@ import { canaryOf, findTrace, tracesOf, type Canary } from '../kit/canary.ts'
 import { invalidBody, invalidPayload, secretText, validPayload } from '../kit/payloads.ts'
 import { openPlace, type PlaceName, type SearchedPlace } from '../kit/searched-place.ts'
 import { SEED } from '../kit/seed.ts'
+import { NO_FIELD_BUILDS } from '../../src/fields/field-builds.ts'
 
 export interface CanaryReport {
   readonly seed: number
@@ -270,8 +271,10 @@ async function openVault(
   const first = await setUp(world, opened.keyProvider, { name: 'canary', plan: 'enterprise' })
   const app = createApp(world, {
     version: '0.0.0',
+    fieldBuilds: NO_FIELD_BUILDS,
     corsOrigins: '*',
-    publicAddress: { url: null, trustedProxies: [] },
+    publicAddress: { url: null, fieldsUrl: null, trustedProxies: [] },
+    requestLimits: { perKey: null, perAddress: null },
     callbackRetryBaseMs: CALLBACK_PAUSE_MS,
     tokens: { tokensMax: 10_000, privacyShown: false },
     transactions: {

@@ -142,6 +142,11 @@ describe('a key whose application lists origins', () => {
       { origin: 'https://vault.example' },
       { publicUrl: 'https://vault.example' },
     ],
+    [
+      'card fields at a host name of their own',
+      { origin: 'https://fields.example' },
+      { publicUrl: 'https://vault.example', fieldsUrl: 'https://fields.example' },
+    ],
   ]
   for (const [from, headers, options] of allowed) {
     test(`works from ${from}`, async () => {
@@ -178,6 +183,19 @@ describe('a key whose application lists origins', () => {
       assertRefused(await create(vault, key, headers), 403, 'origin_not_allowed')
     })
   }
+
+  test('is refused with advice where the page may be our own, under a name that no setting tells', async () => {
+    const { vault, key } = await stage()
+    const headers = { origin: 'https://vault.example', host: 'vault.example' }
+    const reply = await create(vault, key, headers)
+    assertRefused(reply, 403, 'origin_not_allowed')
+    assert.match(reply.text, /set SYMBOLON_PUBLIC_URL or SYMBOLON_FIELDS_URL/)
+    const foreign = await create(vault, key, {
+      origin: 'https://evil.example',
+      host: 'vault.example',
+    })
+    assert.doesNotMatch(foreign.text, /SYMBOLON/)
+  })
 
   test('is refused before the body is read, and the page can read why', async () => {
     const { vault, key } = await stage()

@@ -5,14 +5,19 @@ import { join } from 'node:path'
 
 /** Programs that tests need and a machine may lack, with their Debian packages. */
 export const PACKAGES = {
+  WebKitWebDriver: 'webkit2gtk-driver',
+  Xvfb: 'xvfb',
   bwrap: 'bubblewrap',
+  chromium: 'chromium',
   curl: 'curl',
   faketime: 'faketime',
+  'firefox-esr': 'firefox-esr',
   git: 'git',
   ip: 'iproute2',
   mkfifo: 'coreutils',
   npm: 'npm',
   prlimit: 'util-linux',
+  python3: 'python3',
   setpriv: 'util-linux',
   unshare: 'util-linux',
 } as const
@@ -81,9 +86,21 @@ export function lacksIpv6(): string | false {
 }
 
 function isInstalled(program: Program): boolean {
-  return (process.env['PATH'] ?? '').split(':').some((folder) => {
+  return findProgram(program) !== undefined
+}
+
+/** Returns the path of an installed program, for libraries that look for none. */
+export function pathOfProgram(program: Program): string {
+  const found = findProgram(program)
+  if (found === undefined) throw new Error(installing([program]))
+  return found
+}
+
+function findProgram(program: Program): string | undefined {
+  const paths = (process.env['PATH'] ?? '').split(':').map((it) => join(it, program))
+  return paths.find((it) => {
     try {
-      accessSync(join(folder, program), constants.X_OK)
+      accessSync(it, constants.X_OK)
       return true
     } catch {
       return false

@@ -1,4 +1,5 @@
 import type { AppSettings } from '../../src/app.ts'
+import { NO_FIELD_BUILDS } from '../../src/fields/field-builds.ts'
 import {
   CALLBACK_PAUSE_MS,
   JOB_STORAGE_BYTES_MAX,
@@ -10,8 +11,10 @@ import {
 /** Operator settings of a still vault, unless a test has its own. */
 export const STILL_SETTINGS: AppSettings = {
   version: '0.0.0',
+  fieldBuilds: NO_FIELD_BUILDS,
   corsOrigins: '*',
-  publicAddress: { url: null, trustedProxies: [] },
+  publicAddress: { url: null, fieldsUrl: null, trustedProxies: [] },
+  requestLimits: { perKey: null, perAddress: null },
   callbackRetryBaseMs: CALLBACK_PAUSE_MS,
   tokens: { tokensMax: 100, privacyShown: false },
   transactions: {

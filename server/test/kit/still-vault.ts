@@ -8,8 +8,11 @@ import { setUp, type TenantSetUp } from '../../src/access/applications/set-up.ts
 import { LocalKeyring } from '../../src/adapters/local-keyring/local-keyring.ts'
 import { createApp, type App, type AppSettings } from '../../src/app.ts'
 import type { InProcessCaller, Plan, TenantSettings } from '../../src/base/access.ts'
+import { parseIpBlock } from '../../src/base/ip-address.ts'
+import type { FieldBuilds } from '../../src/fields/field-builds.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { connectInProcess } from '../../src/http/connection/in-process-connections.ts'
+import type { RequestLimitSettings } from '../../src/http/request-limits.ts'
 import type { KeyMaker } from '../../src/ports/keyring.ts'
 import type { World } from '../../src/ports/world.ts'
 import type { TransactionSettings } from '../../src/transactions/transaction-settings.ts'
@@ -47,6 +50,8 @@ export interface CallOptions {
   /** Sent unchanged, instead of `body`. */
   readonly rawBody?: string | Buffer
   readonly headers?: Record<string, string>
+  /** The address that the request comes from, by its connection. */
+  readonly peer?: string
   /** The in-process caller; a tenant id alone stands for code of that tenant that may send anywhere. */
   readonly inProcess?: string | InProcessCaller | undefined
 }
@@ -55,6 +60,7 @@ interface InjectedRequest {
   readonly method: Method
   readonly url: string
   readonly headers: Record<string, string>
+  readonly remoteAddress?: string
   readonly payload?: string | Buffer
 }
 
@@ -75,6 +81,11 @@ export interface StillVaultOptions {
   /** Guarded headers that reactors may send. */
   readonly responseHeaders?: readonly string[]
   readonly publicUrl?: string
+  readonly fieldsUrl?: string
+  /** Addresses and blocks. */
+  readonly trustedProxies?: readonly string[]
+  readonly requestLimits?: Partial<RequestLimitSettings>
+  readonly fieldBuilds?: FieldBuilds
   readonly callbackRetryBaseMs?: number
   readonly corsOrigins?: '*' | readonly string[]
   readonly transactions?: Partial<TransactionSettings>
@@ -105,8 +116,14 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
   const first = await addTenant('first', 'enterprise')
   const settings: AppSettings = {
     ...STILL_SETTINGS,
+    fieldBuilds: options.fieldBuilds ?? STILL_SETTINGS.fieldBuilds,
     corsOrigins: options.corsOrigins ?? STILL_SETTINGS.corsOrigins,
-    publicAddress: { url: options.publicUrl ?? null, trustedProxies: [] },
+    publicAddress: {
+      url: options.publicUrl ?? null,
+      fieldsUrl: options.fieldsUrl ?? null,
+      trustedProxies: (options.trustedProxies ?? []).map((it) => parseIpBlock(it)!),
+    },
+    requestLimits: { ...STILL_SETTINGS.requestLimits, ...options.requestLimits },
     callbackRetryBaseMs: options.callbackRetryBaseMs ?? STILL_SETTINGS.callbackRetryBaseMs,
     transactions: { ...STILL_SETTINGS.transactions, ...options.transactions },
     tokens: {
@@ -154,7 +171,7 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
   }
 
   async function call(method: Method, path: string, options: CallOptions = {}): Promise<Reply> {
-    const { key, body, rawBody, headers = {}, inProcess } = options
+    const { key, body, rawBody, headers = {}, peer, inProcess } = options
     const payload = rawBody ?? (body === undefined ? undefined : JSON.stringify(body))
     const contentType = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
     const asked = {
@@ -166,6 +183,7 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
         ...headers,
       },
       ...(payload === undefined ? {} : { payload }),
+      ...(peer === undefined ? {} : { remoteAddress: peer }),
     }
     if (inProcess !== undefined) return await callInProcess(inProcess, asked)
     const reply = await servers.next().inject(asked)

@@ -23,6 +23,7 @@ import { unfinishedRotations } from '../../src/key-rotation/rotate-data-key.ts'
 import { fill, type Samples } from '../../bench/fill.ts'
 import { PATIENT } from '../kit/postgres/patient-store.ts'
 import { stillRunner } from '../kit/still-runner.ts'
+import { NO_FIELD_BUILDS } from '../../src/fields/field-builds.ts'
 
 export interface RotatingServerOptions {
   readonly folder: string
@@ -64,8 +65,10 @@ async function serve(options: RotatingServerOptions): Promise<void> {
     { ...world, runner: stillRunner() },
     {
       version: '0.0.0',
+      fieldBuilds: NO_FIELD_BUILDS,
       corsOrigins: [],
-      publicAddress: { url: null, trustedProxies: [] },
+      publicAddress: { url: null, fieldsUrl: null, trustedProxies: [] },
+      requestLimits: { perKey: null, perAddress: null },
       callbackRetryBaseMs: CALLBACK_PAUSE_MS,
       tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
       transactions: {

@@ -1,7 +1,15 @@
 /** The outcome of a test must depend on the code alone: see CONTRIBUTING.md, "Testing". */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { assertNone, findings, isTest, sourceFile, sourceFiles, type SourceFile } from './source.ts'
+import {
+  assertNone,
+  fieldsFiles,
+  findings,
+  isTest,
+  sourceFile,
+  sourceFiles,
+  type SourceFile,
+} from './source.ts'
 import { importsOf } from './imports.ts'
 
 /** Tests that may measure time, each with the reason its assertions hold on any machine. */
@@ -16,7 +24,9 @@ const MEASURING: Readonly<Record<string, string>> = {
 }
 
 test('no test depends on chance, the date, or how fast the machine is', () => {
-  const tests = sourceFiles().filter((it) => isTest(it.path) || it.path.startsWith('crash/'))
+  const tests = [...sourceFiles(), ...fieldsFiles()].filter(
+    (it) => isTest(it.path) || it.path.startsWith('crash/'),
+  )
   assert.ok(tests.length > 300, `it saw ${tests.length} files`)
   assertNone(tests.flatMap((it) => dependences(it, MEASURING)))
 })

@@ -22,6 +22,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   integrity: ['base', 'ports', 'request', 'access', 'audit', 'key-rotation', 'reactors'],
   tenants: ['base', 'ports', 'request', 'access', 'access/applications'],
   transactions: ['base', 'ports', 'request', 'expressions', 'access', 'tokens'],
+  fields: ['base', 'ports', 'request'],
   proxy: ['base', 'ports', 'request', 'expressions', 'access', 'tokens', 'definitions'],
   reactors: ['base', 'ports', 'request', 'expressions', 'access', 'access/applications'].concat([
     'tokens',
@@ -46,6 +47,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   routes: ['base', 'ports', 'http', 'access', 'access/applications', 'access/sessions'].concat([
     'tokens',
     'transactions',
+    'fields',
     'proxy',
     'reactors',
     'audit',

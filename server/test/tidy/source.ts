@@ -27,6 +27,13 @@ export function sourceFiles(): readonly SourceFile[] {
 
 let read: readonly SourceFile[] | undefined
 
+/** Returns every TypeScript file of the card fields, which browsers run, with their tests; paths begin with `../fields/`. */
+export function fieldsFiles(): readonly SourceFile[] {
+  return globSync('../fields/{*.ts,{src,test,bench}/**/*.ts}', { cwd: SERVER })
+    .sort()
+    .map((it) => sourceFile(it, readFileSync(path.join(SERVER, it), 'utf8')))
+}
+
 /** Splits `text` into its views. */
 export function sourceFile(name: string, text: string): SourceFile {
   let code = ''
@@ -40,12 +47,13 @@ export function sourceFile(name: string, text: string): SourceFile {
 
 /** Whether a file is itself a test, wherever it lies. */
 export function isTest(file: string): boolean {
-  return /\.(test|contract)\.ts$/.test(file) || file.startsWith('test/')
+  return /\.(test|contract)\.ts$/.test(file) || /^(?:\.\.\/fields\/)?test\//.test(file)
 }
 
 /** Returns a location in the format that editors and terminals link: `server/src/a.ts:12`. */
 export function linkTo(file: SourceFile, position: number): string {
-  return `server/${file.path}:${file.text.slice(0, position).split('\n').length}`
+  const line = file.text.slice(0, position).split('\n').length
+  return `${path.posix.join('server', file.path)}:${line}`
 }
 
 /** Finds `pattern` in a view and returns, for each match, its location and what to do. */

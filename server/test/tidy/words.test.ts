@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { declarationsOf, RETIRED_WORDS, retiredWords } from './words.ts'
-import { assertNone, sourceFile, sourceFiles } from './source.ts'
+import { assertNone, fieldsFiles, sourceFile, sourceFiles } from './source.ts'
 
 test('no identifier is a private word for which the field has one', () => {
-  assertNone(sourceFiles().flatMap(retiredWords))
+  assertNone([...sourceFiles(), ...fieldsFiles()].flatMap(retiredWords))
 })
 
 test('a type name is declared once', () => {
   const files = new Map<string, string[]>()
-  for (const file of sourceFiles()) {
+  for (const file of [...sourceFiles(), ...fieldsFiles()]) {
     for (const name of declarationsOf(file))
       files.set(name, [...(files.get(name) ?? []), file.path])
   }

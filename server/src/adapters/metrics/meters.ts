@@ -13,6 +13,7 @@ export class Meters {
   readonly #requests = new Counts(['route', 'method', 'status'])
   readonly #requestSeconds = new Map<string, Histogram>()
   readonly #events = new Counts(['event', 'level'])
+  readonly #limited = new Counts(['limit'])
   #lostTips = 0
   readonly #egress = new Counts(['outcome'])
   readonly #egressSeconds = new Histogram(SECONDS)
@@ -110,6 +111,11 @@ export class Meters {
         samples: seconds,
       },
       counter(
+        'symbolon_requests_limited_total',
+        'Requests with public keys that were over a limit.',
+        this.#limited.samples(),
+      ),
+      counter(
         'symbolon_log_events_total',
         'Lines of the log, written or not.',
         this.#events.samples(),
@@ -139,8 +145,9 @@ export class Meters {
   #noted(level: string, event: string, fields: LogFields | undefined): void {
     this.#events.add(event, level)
     if (event === LOST_TIP_EVENT) this.#lostTips++
-    const { route, method, status, ms } = fields ?? {}
+    const { route, method, status, ms, limit } = fields ?? {}
     if (typeof route !== 'string' || typeof method !== 'string' || typeof ms !== 'number') return
+    if (typeof limit === 'string') this.#limited.add(limit)
     this.#requests.add(route, method, typeof status === 'number' ? String(status) : 'none')
     let seconds = this.#requestSeconds.get(route)
     if (seconds === undefined) {

@@ -125,6 +125,22 @@ test('what leaves is counted by its outcome, and passes as it is', async () => {
   assert.match(text, /^symbolon_egress_seconds_count 1$/m)
 })
 
+test('requests with public keys that were over a limit are counted by the limit', async () => {
+  const meters = new Meters()
+  const { keyFor, call } = await stillVault({
+    oneServer: 'a process by itself',
+    requestLimits: { perKey: 2, perAddress: 1 },
+    change: (world) => ({ ...world, log: meters.log(world.log) }),
+  })
+  const key = await keyFor({ type: 'public', permissions: ['token:create'] })
+  for (const last of [1, 1, 1, 2, 3]) await call('GET', '/tokens', { key, peer: `192.0.2.${last}` })
+  const rendered = renderFamilies(meters.families())
+  assert.deepEqual(rendered.match(/^symbolon_requests_limited_total.*$/gm), [
+    'symbolon_requests_limited_total{limit="address"} 2',
+    'symbolon_requests_limited_total{limit="key"} 1',
+  ])
+})
+
 test('audit logs that fell behind are counted, and there are none at first', () => {
   const meters = new Meters()
   const shown = () =>

@@ -74,6 +74,15 @@ function conflictOf(config: Config): ReturnType<typeof ok> | null {
       'Unset SYMBOLON_ROOT_KEY_NEXT_FILE, or set it to the file of another root key.',
     )
   }
+  const { publicUrl, trustedProxies, publicAddressRequestsPerMinute } = config
+  // The service speaks plain HTTP, so something in front terminates TLS, and is the peer of every connection.
+  const seesProxyOnly = publicUrl?.startsWith('https:') === true && trustedProxies.length === 0
+  if (publicAddressRequestsPerMinute !== null && seesProxyOnly) {
+    return warning(
+      'SYMBOLON_PUBLIC_ADDRESS_REQUESTS_PER_MINUTE is one limit for all clients: each seems to have the address of the reverse proxy.',
+      'Set SYMBOLON_TRUSTED_PROXIES to the addresses of the reverse proxies.',
+    )
+  }
   const leftVault = existsSync(join(dataDir, 'symbolon.db'))
   if (databaseUrl !== null && leftVault && !existsSync(join(dataDir, 'symbolon.moved'))) {
     return warning(

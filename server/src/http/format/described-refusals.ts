@@ -45,6 +45,7 @@ function ofCaller({
     'key_missing',
     'key_unknown',
     'origin_not_allowed',
+    'requests_max',
     'rights_changed',
     'store_unavailable',
     'tenant_busy',

@@ -16,7 +16,7 @@ function urlFor(
     socket: { remoteAddress: peer ?? undefined },
   }
   const trustedProxies = ['10.1.0.0/16', 'fd00::/8'].map((it) => parseIpBlock(it)!)
-  const address: PublicAddress = { url, trustedProxies }
+  const address: PublicAddress = { url, fieldsUrl: null, trustedProxies }
   return absoluteUrl(message as IncomingMessage, address, '/a')
 }
 

@@ -6,11 +6,14 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { isLoopbackOrigin } from '../../base/origin.ts'
-import { inBlock, parseIpAddress, type IpBlock } from '../../base/ip-address.ts'
+import { inBlock, parsePeerAddress, type IpBlock } from '../../base/ip-address.ts'
+import { forwardedElementAt, type ForwardedElement } from './forwarded-header.ts'
 
 export interface PublicAddress {
   /** Such as `https://vault.example`; null if it depends on the request. */
   readonly url: string | null
+  /** The origin of card fields, if it is another. */
+  readonly fieldsUrl: string | null
   /** The addresses of proxies whose `Forwarded` and `X-Forwarded-*` headers are believed. */
   readonly trustedProxies: readonly IpBlock[]
 }
@@ -33,16 +36,16 @@ export function absoluteUrl(
 }
 
 /**
- * Returns the origin of the pages that this service serves, or null if it is not known. Without a setting, the `Host` of a request
- * says it only on this machine: a page of an attacker's can have its own name resolved to the address of this service.
+ * Whether `origin` is that of pages this service serves. Without a setting, the `Host` of a request says it only on this machine: an
+ * attacker's page can have its own name resolved to the address of this service.
  */
-export function ownOrigin(
+export function isOwnOrigin(
+  origin: string,
   { headers }: Pick<IncomingMessage, 'headers'>,
-  { url }: Pick<PublicAddress, 'url'>,
-): string | null {
-  if (url !== null) return url
-  const origin = `http://${headers.host}`
-  return isLoopbackOrigin(origin) ? origin : null
+  { url, fieldsUrl }: Pick<PublicAddress, 'url' | 'fieldsUrl'>,
+): boolean {
+  if (origin === url || origin === fieldsUrl) return true
+  return url === null && origin === `http://${headers.host}` && isLoopbackOrigin(origin)
 }
 
 /** What the client's own connection was, as the proxy nearest to it saw it. */
@@ -53,7 +56,7 @@ interface Forwarded {
 
 /** Reads `Forwarded` (RFC 7239), or else its older relatives. In a list, the first element is about the client. */
 function readForwarded(headers: IncomingMessage['headers']): Forwarded {
-  const named = firstElement(headers.forwarded ?? '')
+  const named = forwardedElementAt(headers.forwarded ?? '', 0)?.element ?? NO_ELEMENT
   const proto = named.get('proto') ?? firstOf(headers['x-forwarded-proto'])
   const host = named.get('host') ?? firstOf(headers['x-forwarded-host'])
   return {
@@ -62,22 +65,7 @@ function readForwarded(headers: IncomingMessage['headers']): Forwarded {
   }
 }
 
-/** Returns the parameters of the first element, by lower-case name; none if it is malformed or names one twice. */
-function firstElement(text: string): ReadonlyMap<string, string> {
-  const named = new Map<string, string>()
-  for (let at = 0; ; at++) {
-    PARAMETER.lastIndex = at
-    const [all, name, quoted, token] = PARAMETER.exec(text) ?? []
-    if (all === undefined || named.has(name!.toLowerCase())) return new Map()
-    named.set(name!.toLowerCase(), quoted ?? token!)
-    at += all.length
-    if (at === text.length || text[at] === ',') return named
-    if (text[at] !== ';') return new Map()
-  }
-}
-
-/** A quoted value with an escape is no scheme and no host, so it counts as malformed. */
-const PARAMETER = /[ \t]*([\w!#$%&'*+.^`|~-]+)=(?:"([^"\\]*)"|([^;,"\s]+))[ \t]*/y
+const NO_ELEMENT: ForwardedElement = new Map()
 
 const AUTHORITY = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i
 
@@ -87,7 +75,6 @@ function firstOf(list: string | string[] | undefined): string | undefined {
 
 function isTrusted(address: string | undefined, blocks: readonly IpBlock[]): boolean {
   if (address === undefined || blocks.length === 0) return false
-  // A socket for both families writes IPv4 addresses as IPv6.
-  const parsed = parseIpAddress(address.replace(/^::ffff:(?=[\d.]+$)/i, ''))
+  const parsed = parsePeerAddress(address)
   return parsed !== null && blocks.some((it) => inBlock(parsed, it))
 }

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Principal } from '../../base/access.ts'
 import { ORIGIN_CHARS_MAX } from '../../base/limits.ts'
 import { ServiceError } from '../../base/service-error.ts'
-import { ownOrigin, type PublicAddress } from '../format/public-address.ts'
+import { isOwnOrigin, type PublicAddress } from '../format/public-address.ts'
 
 /** Who used a key from which page: the cause of `origin_not_allowed`, for the log. The request has no principal then. */
 export class RefusedOrigin {
@@ -24,12 +24,21 @@ export class RefusedOrigin {
 export function checkOrigin(
   { headers, raw }: FastifyRequest,
   principal: Principal,
-  address: Pick<PublicAddress, 'url'>,
+  address: Pick<PublicAddress, 'url' | 'fieldsUrl'>,
 ): void {
   const { allowedOrigins } = principal
   const { origin } = headers
   if (allowedOrigins === null || origin === undefined) return
-  if (allowedOrigins.includes(origin) || origin === ownOrigin(raw, address)) return
+  if (allowedOrigins.includes(origin) || isOwnOrigin(origin, raw, address)) return
   const cause = new RefusedOrigin(principal, origin)
-  throw new ServiceError('origin_not_allowed', undefined, { cause })
+  const advice = headers.host !== undefined && hostOf(origin) === headers.host ? OWN_PAGE : null
+  throw new ServiceError('origin_not_allowed', undefined, { cause, advice })
+}
+
+/** For an operator who has card fields served: the page may be our own, under a name that no setting tells. */
+const OWN_PAGE =
+  'If the page is card fields of this service, set SYMBOLON_PUBLIC_URL or SYMBOLON_FIELDS_URL to its origin.'
+
+function hostOf(origin: string): string {
+  return origin.replace(/^https?:\/\//, '')
 }

@@ -21,7 +21,13 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** Sends the answer of an operation, and logs the request. */
 export function sendAnswer(options: PipelineOptions, reply: FastifyReply, answer: Answer): void {
-  const { status, headers, location, body, bytes, text = bytes ?? textOf(body) } = answer
+  const {
+    status,
+    headers,
+    location,
+    body,
+    text = contentOf(answer, reply) ?? textOf(body),
+  } = answer
   const fields = Object.entries(headers ?? {}).flatMap(fieldsOf)
   if (location !== undefined) {
     fields.push('location', absoluteUrl(reply.request.raw, options.publicAddress, location))
@@ -29,10 +35,20 @@ export function sendAnswer(options: PipelineOptions, reply: FastifyReply, answer
   if (text !== undefined && headers?.['content-type'] === undefined) {
     fields.push('content-type', JSON_TYPE)
   }
+  if (text !== undefined && text === answer.gzipped) fields.push('content-encoding', 'gzip')
   // A response that tenant code returns may set its own cache-control.
   if (text !== undefined && headers?.['cache-control'] === undefined) keepNowhere(reply, fields)
   send(options, reply, status, fields, text)
 }
+
+/** Returns binary content in the coding that the client accepts. */
+function contentOf({ bytes, gzipped }: Answer, { request }: FastifyReply): Buffer | undefined {
+  if (gzipped === undefined) return bytes
+  return GZIP_ACCEPTED.test(request.headers['accept-encoding']?.toString() ?? '') ? gzipped : bytes
+}
+
+/** RFC 9110, section 12.5.3: a weight of zero means that it is not acceptable. */
+const GZIP_ACCEPTED = /(?:^|,)\s*(?:gzip|\*)\s*(?:;\s*q=(?:1|0\.\d*[1-9])[\d.]*\s*)?(?:,|$)/i
 
 /** Sends the response for `error`, and logs the request; on streaming endpoints it is an error of the proxy's own. */
 export function sendError(
@@ -86,7 +102,10 @@ function send(
   const { raw, request } = reply
   const { origin } = request.headers
   fields.push('bt-trace-id', request.traceId)
-  if (origin !== undefined) fields.push(...Object.entries(corsHeaders(corsOrigins, origin)).flat())
+  // Some answers are the same for every page, whatever the operator allows for the rest.
+  if (origin !== undefined && !fields.includes('access-control-allow-origin')) {
+    fields.push(...Object.entries(corsHeaders(corsOrigins, origin)).flat())
+  }
   // RFC 9110, section 8.6: a 204 has no length.
   const bytes = typeof text === 'string' ? Buffer.byteLength(text) : text.length
   if (status !== 204) fields.push('content-length', String(bytes))

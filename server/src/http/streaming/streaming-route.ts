@@ -19,6 +19,7 @@ import { apiKeyOf, authenticate, checkHeadersAndAuthenticate } from '../steps/au
 import { beginRequest, refuseAmbiguous } from '../steps/begin-request.ts'
 import { checkEndpointAccess, checkPermission } from '../steps/check-access.ts'
 import { flushDecisions, flushDecisionsBeforeError } from '../steps/flush-decisions.ts'
+import { limitRequests } from '../steps/limit-requests.ts'
 import { sendAnswer } from '../steps/respond.ts'
 import { incomingBody } from './incoming-body.ts'
 import type { StreamingEndpoint } from './streaming-endpoint.ts'
@@ -51,7 +52,8 @@ export function addStreamingEndpoint(
       // Also logs clients that leave before the end, which the framework does not report.
       reply.raw.on('close', () => logRequest(world, request, reply))
       const streamed = new StreamedRequest(options, endpoint, request, reply, targetBelowPath)
-      checkHeadersAndAuthenticate(request, streamed.identify, noCheck, (error) => {
+      const check = (): void => limitRequests(request, options)
+      checkHeadersAndAuthenticate(request, streamed.identify, check, (error) => {
         if (error !== undefined) return done(error)
         streamed.run().catch(done)
       })
@@ -74,8 +76,6 @@ function targetBelow(path: string, { originalUrl }: FastifyRequest): string {
 
 /** A percent sign without two hex digits: some readers drop it, others drop what follows. */
 const HALF_ENCODED = /%(?![0-9a-f]{2})/i
-
-function noCheck(): void {}
 
 /** One forwarded request. */
 class StreamedRequest {

@@ -1,0 +1,13 @@
+/** Applies a page's style rules. Through CSSOM only, so that nothing of them is ever parsed as a selector or a style sheet. */
+import { STYLE_PARTS, type StylePart, type StyleRules } from '../protocol/style-rules.ts'
+
+/** Returns a style sheet to adopt. Values that the browser does not accept for a property are left out by CSSOM. */
+export function styleSheetOf(rules: StyleRules): CSSStyleSheet {
+  const sheet = new CSSStyleSheet()
+  for (const [part, properties] of Object.entries(rules)) {
+    const at = sheet.insertRule(`${STYLE_PARTS[part as StylePart]} {}`, sheet.cssRules.length)
+    const { style } = sheet.cssRules[at] as CSSStyleRule
+    for (const [property, value] of Object.entries(properties)) style.setProperty(property, value)
+  }
+  return sheet
+}

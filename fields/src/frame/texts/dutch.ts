@@ -1,0 +1,37 @@
+import type { Texts } from './texts.ts'
+
+export const dutch: Texts = {
+  language: 'nl',
+  direction: 'ltr',
+  title: 'Kaartgegevens',
+  labels: {
+    number: 'Kaartnummer',
+    expiry: 'Vervaldatum',
+    cvc: 'Beveiligingscode',
+    name: 'Naam op de kaart',
+    'postal-code': 'Postcode',
+    text: 'Tekst',
+  },
+  copy: 'Kopiëren',
+  copied: 'Gekopieerd',
+  notCopied: 'Kopiëren niet mogelijk',
+  placeholders: { expiry: 'MM / JJ' },
+  brandChoice: 'Kaartmerk',
+  errors: {
+    'number.missing': 'Vul het kaartnummer in.',
+    'number.incomplete': 'Het kaartnummer is te kort.',
+    'number.invalid': 'Dit kaartnummer is niet geldig. Controleer het.',
+    'number.brand-not-accepted': 'Kaarten van dit merk worden hier niet geaccepteerd.',
+    'expiry.missing': 'Vul de vervaldatum in.',
+    'expiry.incomplete': 'Vul de maand en het jaar van de vervaldatum in.',
+    'expiry.invalid': 'Deze vervaldatum is niet geldig. Controleer deze.',
+    'expiry.past': 'De kaart is verlopen.',
+    'cvc.missing': 'Vul de beveiligingscode in.',
+    'cvc.incomplete': 'De beveiligingscode is te kort.',
+    'cvc.invalid': 'De beveiligingscode is te lang voor deze kaart.',
+    'name.missing': 'Vul de naam in die op de kaart staat.',
+    'postal-code.missing': 'Vul de postcode in.',
+    missing: 'Vul dit veld in.',
+    'too-long': 'Deze tekst is te lang.',
+  },
+}

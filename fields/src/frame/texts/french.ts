@@ -1,0 +1,37 @@
+import type { Texts } from './texts.ts'
+
+export const french: Texts = {
+  language: 'fr',
+  direction: 'ltr',
+  title: 'Informations de la carte',
+  labels: {
+    number: 'Numéro de carte',
+    expiry: 'Date d’expiration',
+    cvc: 'Cryptogramme visuel',
+    name: 'Nom sur la carte',
+    'postal-code': 'Code postal',
+    text: 'Texte',
+  },
+  copy: 'Copier',
+  copied: 'Copié',
+  notCopied: 'Impossible de copier',
+  placeholders: { expiry: 'MM / AA' },
+  brandChoice: 'Marque de la carte',
+  errors: {
+    'number.missing': 'Saisissez le numéro de carte.',
+    'number.incomplete': 'Le numéro de carte est trop court.',
+    'number.invalid': 'Ce numéro de carte n’est pas valide. Vérifiez votre saisie.',
+    'number.brand-not-accepted': 'Les cartes de cette marque ne sont pas acceptées ici.',
+    'expiry.missing': 'Saisissez la date d’expiration.',
+    'expiry.incomplete': 'Saisissez le mois et l’année d’expiration.',
+    'expiry.invalid': 'Cette date d’expiration n’est pas valide. Vérifiez votre saisie.',
+    'expiry.past': 'La carte a expiré.',
+    'cvc.missing': 'Saisissez le cryptogramme visuel.',
+    'cvc.incomplete': 'Le cryptogramme visuel est trop court.',
+    'cvc.invalid': 'Le cryptogramme visuel est trop long pour cette carte.',
+    'name.missing': 'Saisissez le nom qui figure sur la carte.',
+    'postal-code.missing': 'Saisissez le code postal.',
+    missing: 'Remplissez ce champ.',
+    'too-long': 'Ce texte est trop long.',
+  },
+}

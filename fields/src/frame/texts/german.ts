@@ -1,0 +1,37 @@
+import type { Texts } from './texts.ts'
+
+export const german: Texts = {
+  language: 'de',
+  direction: 'ltr',
+  title: 'Kartendaten',
+  labels: {
+    number: 'Kartennummer',
+    expiry: 'Gültig bis',
+    cvc: 'Prüfnummer',
+    name: 'Name auf der Karte',
+    'postal-code': 'Postleitzahl',
+    text: 'Text',
+  },
+  copy: 'Kopieren',
+  copied: 'Kopiert',
+  notCopied: 'Kopieren nicht möglich',
+  placeholders: { expiry: 'MM / JJ' },
+  brandChoice: 'Kartenmarke',
+  errors: {
+    'number.missing': 'Geben Sie die Kartennummer ein.',
+    'number.incomplete': 'Die Kartennummer ist zu kurz.',
+    'number.invalid': 'Diese Kartennummer ist ungültig. Prüfen Sie Ihre Eingabe.',
+    'number.brand-not-accepted': 'Karten dieser Marke werden hier nicht akzeptiert.',
+    'expiry.missing': 'Geben Sie das Ablaufdatum ein.',
+    'expiry.incomplete': 'Geben Sie Monat und Jahr des Ablaufdatums ein.',
+    'expiry.invalid': 'Dieses Ablaufdatum ist ungültig. Prüfen Sie Ihre Eingabe.',
+    'expiry.past': 'Die Karte ist abgelaufen.',
+    'cvc.missing': 'Geben Sie die Prüfnummer ein.',
+    'cvc.incomplete': 'Die Prüfnummer ist zu kurz.',
+    'cvc.invalid': 'Die Prüfnummer ist zu lang für diese Karte.',
+    'name.missing': 'Geben Sie den Namen ein, der auf der Karte steht.',
+    'postal-code.missing': 'Geben Sie die Postleitzahl ein.',
+    missing: 'Füllen Sie dieses Feld aus.',
+    'too-long': 'Dieser Text ist zu lang.',
+  },
+}

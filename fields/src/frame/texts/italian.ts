@@ -1,0 +1,37 @@
+import type { Texts } from './texts.ts'
+
+export const italian: Texts = {
+  language: 'it',
+  direction: 'ltr',
+  title: 'Dati della carta',
+  labels: {
+    number: 'Numero della carta',
+    expiry: 'Data di scadenza',
+    cvc: 'Codice di sicurezza',
+    name: 'Nome sulla carta',
+    'postal-code': 'CAP',
+    text: 'Testo',
+  },
+  copy: 'Copia',
+  copied: 'Copiato',
+  notCopied: 'Impossibile copiare',
+  placeholders: { expiry: 'MM / AA' },
+  brandChoice: 'Circuito della carta',
+  errors: {
+    'number.missing': 'Inserisci il numero della carta.',
+    'number.incomplete': 'Il numero della carta è troppo corto.',
+    'number.invalid': 'Il numero della carta non è valido. Controllalo.',
+    'number.brand-not-accepted': 'Le carte di questo circuito non sono accettate qui.',
+    'expiry.missing': 'Inserisci la data di scadenza.',
+    'expiry.incomplete': 'Inserisci il mese e l’anno di scadenza.',
+    'expiry.invalid': 'La data di scadenza non è valida. Controllala.',
+    'expiry.past': 'La carta è scaduta.',
+    'cvc.missing': 'Inserisci il codice di sicurezza.',
+    'cvc.incomplete': 'Il codice di sicurezza è troppo corto.',
+    'cvc.invalid': 'Il codice di sicurezza è troppo lungo per questa carta.',
+    'name.missing': 'Inserisci il nome riportato sulla carta.',
+    'postal-code.missing': 'Inserisci il CAP.',
+    missing: 'Compila questo campo.',
+    'too-long': 'Questo testo è troppo lungo.',
+  },
+}

@@ -1,0 +1,37 @@
+import type { Texts } from './texts.ts'
+
+export const japanese: Texts = {
+  language: 'ja',
+  direction: 'ltr',
+  title: 'カード情報',
+  labels: {
+    number: 'カード番号',
+    expiry: '有効期限',
+    cvc: 'セキュリティコード',
+    name: 'カード名義',
+    'postal-code': '郵便番号',
+    text: 'テキスト',
+  },
+  copy: 'コピー',
+  copied: 'コピーしました',
+  notCopied: 'コピーできません',
+  placeholders: { expiry: 'MM / YY' },
+  brandChoice: 'カードブランド',
+  errors: {
+    'number.missing': 'カード番号を入力してください。',
+    'number.incomplete': 'カード番号の桁数が足りません。',
+    'number.invalid': 'カード番号が正しくありません。ご確認ください。',
+    'number.brand-not-accepted': 'このブランドのカードはご利用いただけません。',
+    'expiry.missing': '有効期限を入力してください。',
+    'expiry.incomplete': '有効期限の月と年を入力してください。',
+    'expiry.invalid': '有効期限が正しくありません。ご確認ください。',
+    'expiry.past': 'このカードは有効期限が切れています。',
+    'cvc.missing': 'セキュリティコードを入力してください。',
+    'cvc.incomplete': 'セキュリティコードの桁数が足りません。',
+    'cvc.invalid': 'セキュリティコードの桁数が多すぎます。',
+    'name.missing': 'カードに記載の名義を入力してください。',
+    'postal-code.missing': '郵便番号を入力してください。',
+    missing: 'この項目を入力してください。',
+    'too-long': '入力できる文字数を超えています。',
+  },
+}

@@ -1,0 +1,37 @@
+import type { Texts } from './texts.ts'
+
+export const polish: Texts = {
+  language: 'pl',
+  direction: 'ltr',
+  title: 'Dane karty',
+  labels: {
+    number: 'Numer karty',
+    expiry: 'Data ważności',
+    cvc: 'Kod zabezpieczający',
+    name: 'Imię i nazwisko na karcie',
+    'postal-code': 'Kod pocztowy',
+    text: 'Tekst',
+  },
+  copy: 'Kopiuj',
+  copied: 'Skopiowano',
+  notCopied: 'Nie można skopiować',
+  placeholders: { expiry: 'MM / RR' },
+  brandChoice: 'Marka karty',
+  errors: {
+    'number.missing': 'Wpisz numer karty.',
+    'number.incomplete': 'Numer karty jest za krótki.',
+    'number.invalid': 'Numer karty jest nieprawidłowy. Sprawdź go.',
+    'number.brand-not-accepted': 'Karty tej marki nie są tu akceptowane.',
+    'expiry.missing': 'Wpisz datę ważności.',
+    'expiry.incomplete': 'Wpisz miesiąc i rok ważności karty.',
+    'expiry.invalid': 'Data ważności jest nieprawidłowa. Sprawdź ją.',
+    'expiry.past': 'Karta straciła ważność.',
+    'cvc.missing': 'Wpisz kod zabezpieczający.',
+    'cvc.incomplete': 'Kod zabezpieczający jest za krótki.',
+    'cvc.invalid': 'Kod zabezpieczający jest za długi dla tej karty.',
+    'name.missing': 'Wpisz imię i nazwisko z karty.',
+    'postal-code.missing': 'Wpisz kod pocztowy.',
+    missing: 'Wypełnij to pole.',
+    'too-long': 'Ten tekst jest za długi.',
+  },
+}

@@ -1,0 +1,32 @@
+import type { FieldsProblem } from '../protocol/messages.ts'
+
+/**
+ * Every failure of the fields, in the format of the service's errors. `code` says what to do: see docs/browser.md.
+ *
+ * A status of 0 means that the vault did not answer, or was not asked.
+ */
+export class FieldsError extends Error {
+  override readonly name = 'FieldsError'
+  readonly title: string
+  readonly status: number
+  readonly detail: string
+  readonly code: string | undefined
+  readonly errors: Readonly<Record<string, readonly string[]>>
+  /** Seconds after which to try again, if the vault said so. */
+  readonly retryAfter: number | undefined
+
+  constructor({ title, status, detail, code, errors = {}, retryAfter }: FieldsProblem) {
+    super(detail)
+    this.title = title
+    this.status = status
+    this.detail = detail
+    this.code = code
+    this.errors = errors
+    this.retryAfter = retryAfter
+  }
+}
+
+/** Returns an error of the page's own use of the fields. */
+export function misuse(code: string, detail: string): FieldsError {
+  return new FieldsError({ title: 'Bad Request', status: 0, code, detail })
+}

@@ -1,0 +1,312 @@
+/** The base of all elements: mounts one iframe of the vault's origin, and exchanges messages with it. */
+import type {
+  CallContent,
+  CallResult,
+  ColorScheme,
+  FieldName,
+  FieldsState,
+  FrameMessage,
+  PageMessage,
+  RoleConfiguration,
+} from '../protocol/messages.ts'
+import { keyHashOf } from '../protocol/key-hash.ts'
+import type { StyleRules } from '../protocol/style-rules.ts'
+import { connectFrame } from './connect-frame.ts'
+import { FieldsError, misuse } from './fields-error.ts'
+
+/** Events of the elements, with what their `detail` holds. They do not bubble. */
+export interface FieldsEvents {
+  ready: CustomEvent<null>
+  change: CustomEvent<FieldsState>
+  focus: CustomEvent<{ readonly field: FieldName }>
+  blur: CustomEvent<{ readonly field: FieldName }>
+  autofill: CustomEvent<{ readonly field: FieldName }>
+  copy: CustomEvent<null>
+  /** The element cannot be used: it could not be mounted, or its attributes are wrong. */
+  error: CustomEvent<FieldsError>
+}
+
+/** Has the page's backend authorize a session for one token, by its nonce; the element waits for it. */
+export type Authorize = (nonce: string) => unknown
+
+interface PendingCall {
+  readonly resolve: (result: CallResult) => void
+  readonly reject: (error: FieldsError) => void
+}
+
+/** The files of a build lie in one folder of the vault, so the script's own URL says where the vault is. */
+const BUILD_URL = new URL('.', import.meta.url)
+
+/**
+ * Room around the inputs for the rings of focused ones, in CSS pixels: frame.css has as much padding. The iframe is larger by it,
+ * so that the inputs align with those of the page.
+ */
+const RING_PX = 4
+
+export abstract class FrameElement extends HTMLElement {
+  #iframe: HTMLIFrameElement | null = null
+  #port: MessagePort | null = null
+  #mounted = new AbortController()
+  #ready = newPromise()
+  #styles: StyleRules = {}
+  #state: FieldsState | null = null
+  readonly #pending = new Map<number, PendingCall>()
+  #calls = 0
+
+  /** Settles once the element can be used; rejects with a FieldsError if it cannot be mounted. */
+  get ready(): Promise<void> {
+    return this.#ready.promise
+  }
+
+  /** The state that the last `change` event told; null before the first. */
+  get state(): FieldsState | null {
+    return this.#state
+  }
+
+  get styles(): StyleRules {
+    return this.#styles
+  }
+
+  /** Replaces the looks of the fields. A part or property that cannot be set makes the element fail with an `error` event. */
+  set styles(styles: StyleRules) {
+    this.#styles = styles
+    this.#post({ type: 'style', styles })
+  }
+
+  connectedCallback(): void {
+    showAsBlock(this.getRootNode())
+    const { signal } = this.#mounted
+    this.#mount(signal).catch((error: unknown) => {
+      if (!signal.aborted) this.#fail(error)
+    })
+  }
+
+  disconnectedCallback(): void {
+    this.#mounted.abort()
+    this.#port?.close()
+    this.#iframe?.remove()
+    this.#rejectCalls(misuse('removed', 'The element was removed from the page.'))
+    this.#mounted = new AbortController()
+    this.#port = null
+    this.#iframe = null
+    this.#state = null
+    this.#ready = newPromise()
+  }
+
+  /** Moves the focus into the named field; else into the first that is not complete, else into the first. */
+  override focus(field?: FieldName | FocusOptions): void {
+    // Only a focused iframe can move the focus within its document. Focused again, Chromium's can lose it.
+    if (document.activeElement !== this.#iframe) this.#iframe?.focus()
+    this.#post({ type: 'focus', field: typeof field === 'string' ? field : null })
+  }
+
+  /** Empties the element. */
+  clear(): void {
+    this.#post({ type: 'clear' })
+  }
+
+  /** What the iframe is to be. Throws a FieldsError if an attribute is wrong. */
+  protected abstract configure(): RoleConfiguration
+
+  /** The key whose application lists the page's origin. */
+  protected get publicKey(): string {
+    const key = this.getAttribute('public-key')
+    if (key === null || key === '') {
+      throw misuse('public_key_missing', `Set the attribute public-key of <${this.localName}>.`)
+    }
+    return key
+  }
+
+  /** Whether nothing of it can be seen. */
+  protected get hiddenFrame(): boolean {
+    return false
+  }
+
+  /** Does what only some elements do with a message. */
+  protected received(_message: FrameMessage): void {}
+
+  /** Sends a call to the iframe, once that is ready, and returns its result. Rejects with a FieldsError. */
+  protected async call(content: CallContent): Promise<CallResult> {
+    await this.#ready.promise
+    const call = ++this.#calls
+    return await new Promise((resolve, reject) => {
+      this.#pending.set(call, { resolve, reject })
+      this.#post({ ...content, call })
+    })
+  }
+
+  /** Like call(), and moves the focus to a flaw. The page does, since only it can move the focus into an iframe for certain. */
+  protected async submit(content: CallContent): Promise<CallResult> {
+    try {
+      return await this.call(content)
+    } catch (error) {
+      if (error instanceof FieldsError && error.code === 'incomplete') this.focus()
+      throw error
+    }
+  }
+
+  /** Opens a session of the iframe and has it authorized. Rejects with a FieldsError, or as `authorize` does. */
+  protected async openSession(authorize: Authorize): Promise<void> {
+    await authorize((await this.submit({ type: 'open-session' })) as string)
+  }
+
+  async #mount(signal: AbortSignal): Promise<void> {
+    if (!isSecureContext) {
+      throw misuse(
+        'page_insecure',
+        'Card fields need a page that came by HTTPS, or from localhost.',
+      )
+    }
+    const { publicKey } = this
+    const role = this.configure()
+    const url = new URL(`frame/${await keyHashOf(publicKey)}`, BUILD_URL)
+    if (signal.aborted) return
+    const iframe = frameFor(this.title, this.hiddenFrame)
+    this.#iframe = iframe
+    this.append(iframe)
+    const port = await connectFrame(iframe, url, signal)
+    this.#port = port
+    port.addEventListener('message', ({ data }: MessageEvent<FrameMessage>) => this.#receive(data))
+    port.start()
+    this.#post({
+      type: 'configure',
+      configuration: {
+        ...role,
+        publicKey,
+        locale: this.getAttribute('locale') ?? languageOf(this),
+        colorScheme: colorSchemeOf(this),
+        styles: this.#styles,
+      },
+    })
+  }
+
+  #receive(message: FrameMessage): void {
+    switch (message.type) {
+      case 'ready':
+        if (this.title === '' && this.#iframe !== null) this.#iframe.title = message.title
+        this.#ready.resolve()
+        this.#tell('ready', null)
+        break
+      case 'change':
+        this.#state = message.state
+        this.#tell('change', message.state)
+        break
+      case 'focus':
+      case 'blur':
+      case 'autofill':
+        this.#tell(message.type, { field: message.field })
+        break
+      case 'copy':
+        this.#tell('copy', null)
+        break
+      case 'submit':
+        this.closest('form')?.requestSubmit()
+        break
+      case 'resize':
+        if (this.#iframe !== null) this.#iframe.style.height = `${message.height}px`
+        break
+      case 'result':
+        this.#pending.get(message.call)?.resolve(message.result)
+        this.#pending.delete(message.call)
+        break
+      case 'failure':
+        this.#pending.get(message.call)?.reject(new FieldsError(message.problem))
+        this.#pending.delete(message.call)
+        break
+      case 'refused':
+        this.#fail(new FieldsError(message.problem))
+        break
+    }
+    this.received(message)
+  }
+
+  #post(message: PageMessage): void {
+    this.#port?.postMessage(message)
+  }
+
+  #fail(error: unknown): void {
+    const shown =
+      error instanceof FieldsError ? error : misuse('fault', 'The element could not be mounted.')
+    this.#ready.reject(shown)
+    this.#rejectCalls(shown)
+    this.#tell('error', shown)
+  }
+
+  #rejectCalls(error: FieldsError): void {
+    for (const { reject } of this.#pending.values()) reject(error)
+    this.#pending.clear()
+  }
+
+  #tell<Type extends keyof FieldsEvents>(type: Type, detail: FieldsEvents[Type]['detail']): void {
+    this.dispatchEvent(new CustomEvent(type, { detail }))
+  }
+}
+
+/** Returns the words of an attribute, or null if it is absent. */
+export function wordsOf(element: HTMLElement, attribute: string): string[] | null {
+  const text = element.getAttribute(attribute)
+  return text === null ? null : text.split(/\s+/).filter((it) => it !== '')
+}
+
+function frameFor(title: string, hidden: boolean): HTMLIFrameElement {
+  const iframe = document.createElement('iframe')
+  iframe.allow = 'autofill; clipboard-write'
+  iframe.title = title
+  // Set one by one through CSSOM: a page's Content-Security-Policy need not allow inline styles.
+  const { style } = iframe
+  // What a page says of all its iframes is not meant for this one.
+  style.display = 'block'
+  style.border = '0'
+  style.padding = '0'
+  style.minWidth = '0'
+  style.maxWidth = 'none'
+  style.minHeight = '0'
+  style.maxHeight = 'none'
+  style.height = '0'
+  style.colorScheme = 'inherit'
+  if (!hidden) {
+    style.width = `calc(100% + ${2 * RING_PX}px)`
+    style.margin = `-${RING_PX}px`
+  } else {
+    style.position = 'absolute'
+    style.width = '0'
+    iframe.tabIndex = -1
+    iframe.ariaHidden = 'true'
+  }
+  return iframe
+}
+
+/** Elements that nobody has defined styles for are inline. Of no specificity, so that any rule of the page wins. */
+const BLOCK_RULE =
+  ':where(symbolon-card, symbolon-field, symbolon-group, symbolon-reveal, symbolon-text) { display: block }'
+let blockSheet: CSSStyleSheet | null = null
+
+/** An adopted style sheet, since a page's Content-Security-Policy need not allow inline ones. */
+function showAsBlock(root: Node): void {
+  if (!(root instanceof Document || root instanceof ShadowRoot)) return
+  if (blockSheet === null) {
+    blockSheet = new CSSStyleSheet()
+    blockSheet.insertRule(BLOCK_RULE)
+  }
+  if (!root.adoptedStyleSheets.includes(blockSheet)) root.adoptedStyleSheets.push(blockSheet)
+}
+
+function languageOf(element: HTMLElement): string {
+  return element.closest('[lang]')?.getAttribute('lang') ?? 'en'
+}
+
+/** Returns what `color-scheme` computes to, without its other words. A page that says nothing is light. */
+function colorSchemeOf(element: HTMLElement): ColorScheme {
+  const { colorScheme } = getComputedStyle(element)
+  const light = /\blight\b/.test(colorScheme)
+  const dark = /\bdark\b/.test(colorScheme)
+  if (light && dark) return 'light dark'
+  return dark ? 'dark' : 'light'
+}
+
+/** That nobody waits for it is no unhandled rejection. */
+function newPromise(): PromiseWithResolvers<void> {
+  const made = Promise.withResolvers<void>()
+  made.promise.catch(() => {})
+  return made
+}

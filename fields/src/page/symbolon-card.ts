@@ -1,0 +1,43 @@
+/**
+ * `<symbolon-card public-key="key_...">`: the fields of a card in one iframe of the vault's origin.
+ *
+ * The page mounts and styles them, and gets a token. What is typed never reaches it.
+ */
+import type {
+  CardFieldName,
+  FieldsToken,
+  RoleConfiguration,
+  TokenOptions,
+} from '../protocol/messages.ts'
+import { brandsIn } from './card-attributes.ts'
+import { type Authorize, FrameElement, wordsOf } from './frame-element.ts'
+
+const DEFAULT_FIELDS: readonly CardFieldName[] = ['number', 'expiry', 'cvc']
+
+export class SymbolonCard extends FrameElement {
+  /**
+   * Stores the card and returns its token, without data. Rejects with a FieldsError: `incomplete` if a field has a flaw, which is
+   * then shown and focused. Called twice with the same values it makes one token, also after a timeout.
+   */
+  async tokenize(options: TokenOptions = {}): Promise<FieldsToken> {
+    return (await this.submit({ type: 'tokenize', options })) as FieldsToken
+  }
+
+  /**
+   * Changes a stored card by what was typed, such as its code alone: `fields="cvc"`. `authorize` gets the nonce of the iframe's
+   * session, and resolves once the page's backend has authorized it to update this one token.
+   */
+  async update(
+    tokenId: string,
+    authorize: Authorize,
+    options: TokenOptions = {},
+  ): Promise<FieldsToken> {
+    await this.openSession(authorize)
+    return (await this.submit({ type: 'update', tokenId, options })) as FieldsToken
+  }
+
+  protected override configure(): RoleConfiguration {
+    const fields = wordsOf(this, 'fields') as CardFieldName[] | null
+    return { role: 'card', fields: fields ?? DEFAULT_FIELDS, brands: brandsIn(this), group: null }
+  }
+}
