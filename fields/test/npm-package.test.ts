@@ -32,28 +32,37 @@ export async function mount(src: string, key: string): Promise<() => Promise<Fie
 }
 `
 
+const OPTIONS_OF_SHOP = [
+  '--strict',
+  '--noEmit',
+  '--module',
+  'preserve',
+  '--target',
+  'es2022',
+].concat(['--lib', 'es2024,dom,dom.iterable'])
+
 describe('the npm package', () => {
   const project = mkdtempSync(path.join(tmpdir(), 'symbolon-npm-'))
   const installed = path.join(project, 'node_modules/@symbolon/fields')
   before(() => {
     mkdirSync(installed, { recursive: true })
     cpSync(path.join(HOME, 'package.json'), path.join(installed, 'package.json'))
-    run(['-p', path.join(HOME, 'tsconfig.npm.json'), '--outDir', path.join(installed, 'dist/npm')])
+    run(HOME, ['-p', 'tsconfig.npm.json', '--outDir', path.join(installed, 'dist/npm')])
     writeFileSync(path.join(project, 'checkout.ts'), CHECKOUT)
     writeFileSync(path.join(project, 'package.json'), '{ "type": "module" }')
   })
   after(() => rmSync(project, { recursive: true }))
 
   test('has types for the loader, the elements and their events', () => {
-    const options = ['--strict', '--noEmit', '--module', 'preserve', '--target', 'es2022']
-    run([...options, '--lib', 'es2024,dom,dom.iterable', path.join(project, 'checkout.ts')])
+    run(project, [...OPTIONS_OF_SHOP, 'checkout.ts'])
   })
 
   test('refuses a use that the elements do not have', () => {
-    const wrong = path.join(project, 'wrong.ts')
-    writeFileSync(wrong, CHECKOUT.replace("color: '#222'", "display: 'none'"))
-    const options = ['--strict', '--noEmit', '--module', 'preserve', '--target', 'es2022']
-    assert.throws(() => run([...options, '--lib', 'es2024,dom,dom.iterable', wrong]), /display/)
+    writeFileSync(
+      path.join(project, 'wrong.ts'),
+      CHECKOUT.replace("color: '#222'", "display: 'none'"),
+    )
+    assert.throws(() => run(project, [...OPTIONS_OF_SHOP, 'wrong.ts']), /display/)
   })
 
   test(
@@ -101,8 +110,8 @@ describe('the npm package', () => {
 
 type Mount = (src: string, key: string) => Promise<unknown>
 
-/** Runs the TypeScript compiler, and throws its output if it fails. */
-function run(words: readonly string[]): void {
-  const { status, stdout } = spawnSync(process.execPath, [TSC, ...words], { encoding: 'utf8' })
+/** Runs the TypeScript compiler in a folder, and throws its output if it fails. */
+function run(cwd: string, words: readonly string[]): void {
+  const { status, stdout } = spawnSync(process.execPath, [TSC, ...words], { cwd, encoding: 'utf8' })
   if (status !== 0) throw new Error(stdout)
 }

@@ -11,8 +11,11 @@ import { Builder, Key, Origin, type WebDriver, type WebElement } from 'selenium-
 import { pathOfProgram } from '../../server/test/kit/programs.ts'
 import type { Engine } from './engine.ts'
 
+/** It keeps the page that it leaves as it is, for the Back button. */
+export type WebKitEngine = Engine & { readonly back: () => Promise<void> }
+
 /** Neither the display, nor the driver, nor the home folder outlives it. */
-export async function openWebKit(): Promise<Engine> {
+export async function openWebKit(): Promise<WebKitEngine> {
   const home = mkdtempSync(join(tmpdir(), 'symbolon-webkit-'))
   const processes: ChildProcess[] = []
   const close = async (): Promise<void> => {
@@ -32,7 +35,7 @@ export async function openWebKit(): Promise<Engine> {
       await driver.quit()
       await close()
     }
-    return { ...engineOn(driver), close: quit }
+    return { ...engineOn(driver), back: async () => await driver.navigate().back(), close: quit }
   } catch (error) {
     await close()
     throw error

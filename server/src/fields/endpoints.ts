@@ -10,6 +10,18 @@ import type { Answer } from '../request/response.ts'
 import { BUILD_FILES, type FieldBuilds } from './field-builds.ts'
 import { frameDocument } from './frame-document.ts'
 
+const SHARED_HEADERS = ['sharedOrigin', 'crossOriginResourcePolicy'] as const
+
+const DOCUMENT_HEADERS = [
+  'cacheControl',
+  'contentSecurityPolicy',
+  'contentTypeOptions',
+  'crossOriginEmbedderPolicy',
+  'crossOriginResourcePolicy',
+  'permissionsPolicy',
+  'referrerPolicy',
+] as const
+
 export function fieldEndpoints(builds: FieldBuilds): Endpoint[] {
   return [
     endpoint({
@@ -20,8 +32,7 @@ export function fieldEndpoints(builds: FieldBuilds): Endpoint[] {
       answers: {
         302: {
           description: 'The path of the current build.',
-          contentType: 'text/plain',
-          headers: ['location'],
+          headers: ['location', 'cacheControl', ...SHARED_HEADERS],
         },
       },
       refusals: ['route_not_found'],
@@ -35,8 +46,14 @@ export function fieldEndpoints(builds: FieldBuilds): Endpoint[] {
       answers: {
         200: {
           description: 'The file, which never changes.',
-          contentType: 'text/javascript',
-          headers: ['contentTypeOptions'],
+          contentType: ['text/css', 'text/javascript'],
+          headers: [
+            'cacheControl',
+            'contentEncoding',
+            'contentTypeOptions',
+            'vary',
+            ...SHARED_HEADERS,
+          ],
         },
       },
       refusals: ['route_not_found'],
@@ -52,12 +69,12 @@ export function fieldEndpoints(builds: FieldBuilds): Endpoint[] {
         200: {
           description: 'The document, as HTML.',
           contentType: 'text/html',
-          headers: ['contentSecurityPolicy', 'contentTypeOptions'],
+          headers: DOCUMENT_HEADERS,
         },
         404: {
           description: 'A document that no page can embed: the application lists no origins.',
           contentType: 'text/html',
-          headers: ['contentSecurityPolicy', 'contentTypeOptions'],
+          headers: DOCUMENT_HEADERS,
         },
       },
       handle: async ({ world, params }) =>

@@ -68,7 +68,7 @@ export interface AnswerSpec {
   /** Without it the answer has no body, unless it has another content type. */
   readonly schema?: z.ZodType
   /** Of a body that is not JSON. */
-  readonly contentType?: 'text/html' | 'text/javascript' | 'text/plain'
+  readonly contentType?: TextType | readonly TextType[]
   /** Whether any other body may come as well, which the service did not write: a destination's, or that of a reactor's code. */
   readonly foreign?: true
   /** Codes of the errors among them. */
@@ -77,9 +77,19 @@ export interface AnswerSpec {
   readonly headers?: readonly AnswerHeader[]
 }
 
+type TextType = 'text/css' | 'text/html' | 'text/javascript' | 'text/plain'
+
 /** Headers of some answers, by their names in the OpenAPI document. */
 export type AnswerHeader =
+  | 'cacheControl'
+  | 'contentEncoding'
+  | 'crossOriginEmbedderPolicy'
+  | 'crossOriginResourcePolicy'
   | 'location'
+  | 'permissionsPolicy'
+  | 'referrerPolicy'
+  | 'sharedOrigin'
+  | 'vary'
   | 'reactorRequestId'
   | 'contentSecurityPolicy'
   | 'contentTypeOptions'

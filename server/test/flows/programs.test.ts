@@ -43,6 +43,12 @@ test('every command runs as a program', async (t) => {
     ['migrate', () => vault, 1, /--from/],
     ['reactor run', () => [at('code.js')], 0, /1/],
     ['serve', () => ['--port', 'none'], 1, /--port/],
+    [
+      'fields',
+      () => vault,
+      0,
+      /<script type="module" src="\S+" integrity="sha384-\S+" crossorigin>/,
+    ],
   ]
   assert.deepEqual(
     runs.map(([command]) => command).toSorted(),

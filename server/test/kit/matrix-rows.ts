@@ -238,6 +238,19 @@ export const MATRIX_ROWS: Readonly<Record<string, MatrixRow>> = {
   'GET /logs': { permission: 'log:read', success: 200 },
   'GET /logs/entity-types': { permission: 'log:read', success: 200 },
 
+  // Nothing is built. The id of an application is the hash of no key.
+  'GET /fields/v1/fields.js': { permission: 'public', success: 404 },
+  'GET /fields/v1/:build/:file': {
+    permission: 'public',
+    success: 404,
+    params: { build: 'application', file: 'application' },
+  },
+  'GET /fields/v1/:build/frame/:key_hash': {
+    permission: 'public',
+    success: 404,
+    params: { build: 'application', key_hash: 'application' },
+  },
+
   'GET /health/live': { permission: 'public', success: 200 },
   'GET /health/ready': { permission: 'public', success: 200 },
   'GET /': { permission: 'public', success: 200 },

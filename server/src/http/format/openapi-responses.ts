@@ -14,6 +14,13 @@ export type Show = (schema: z.ZodType) => JsonObject
 export const ANSWER_HEADERS = {
   traceId: header('BT-TRACE-ID', 'The label of the request: your own, or a generated one.', true),
   cacheControl: header('Cache-Control', '`no-store` on every body for an authenticated caller.'),
+  contentEncoding: header('Content-Encoding', '`gzip` for clients that accept it.'),
+  crossOriginEmbedderPolicy: header('Cross-Origin-Embedder-Policy', '`require-corp`', true),
+  crossOriginResourcePolicy: header('Cross-Origin-Resource-Policy', '`cross-origin`', true),
+  permissionsPolicy: header('Permissions-Policy', 'What the document may not use.', true),
+  referrerPolicy: header('Referrer-Policy', '`no-referrer`', true),
+  sharedOrigin: header('Access-Control-Allow-Origin', '`*`', true),
+  vary: header('Vary', '`Accept-Encoding`', true),
   location: header('Location', 'The URL of what was created.', true),
   retryAfter: header('Retry-After', 'Seconds to wait before trying again.', true),
   allow: header('Allow', 'The methods of the path.', true),
@@ -28,7 +35,7 @@ export const ANSWER_HEADERS = {
   ),
   contentSecurityPolicy: header(
     'Content-Security-Policy',
-    'Keeps the page from loading anything.',
+    'What the page may load, and which pages may embed it.',
     true,
   ),
   contentTypeOptions: header('X-Content-Type-Options', '`nosniff`', true),
@@ -123,10 +130,10 @@ function answer(
     const any = { description: 'Forwarded content that the service did not write.' }
     content['application/json'] = { schema: foreign === true ? { anyOf: [own, any] } : own }
   }
-  if (contentType !== undefined) content[contentType] = { schema: { type: 'string' } }
+  for (const it of [contentType ?? []].flat()) content[it] = { schema: { type: 'string' } }
   if (foreign === true) content['*/*'] = {}
   const empty = Object.keys(content).length === 0
-  const names: (AnswerHeader | 'cacheControl')[] = [...headers]
+  const names: AnswerHeader[] = [...headers]
   if (!isPublic && !empty) names.push('cacheControl')
   return {
     description,
