@@ -1,7 +1,7 @@
-/** Applies a page's style rules. Through CSSOM only, so that nothing of them is ever parsed as a selector or a style sheet. */
+/** Applies a page's style rules, only through CSSOM, so that none of it is ever parsed as a selector or a style sheet. */
 import { STYLE_PARTS, type StylePart, type StyleRules } from '../protocol/style-rules.ts'
 
-/** Returns a style sheet to adopt. Values that the browser does not accept for a property are left out by CSSOM. */
+/** Returns a style sheet to adopt. CSSOM drops values that the browser does not accept for a property. */
 export function styleSheetOf(rules: StyleRules): CSSStyleSheet {
   const sheet = new CSSStyleSheet()
   for (const [part, properties] of Object.entries(rules)) {

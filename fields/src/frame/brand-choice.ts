@@ -2,12 +2,12 @@
  * Radio buttons with the brands of a co-branded card, under its number.
  *
  * In the European Economic Area the buyer may choose the brand of such a card: Regulation (EU) 2015/751, article 8(6). No brand
- * is chosen in advance.
+ * is preselected.
  */
 import { brandOf, type BrandName } from '../card/brands.ts'
 
 export class BrandChoice {
-  /** Empty as long as there is nothing to choose. */
+  /** Empty while there is nothing to choose. */
   readonly element: HTMLElement
   readonly #legend: string
   readonly #onChoose: () => void
@@ -19,7 +19,7 @@ export class BrandChoice {
     this.#onChoose = onChoose
     this.element = document.createElement('div')
     this.element.className = 'brands'
-    // The choice comes and goes while the number is typed.
+    // The choice appears and disappears while the number is typed.
     this.element.setAttribute('aria-live', 'polite')
   }
 
@@ -27,7 +27,7 @@ export class BrandChoice {
     return this.#chosen
   }
 
-  /** Offers these brands. The choice stays as long as they are the same. */
+  /** Offers these brands. The buyer's choice stays as long as they are the same. */
   offer(brands: readonly BrandName[]): void {
     if (brands.join(' ') === this.#brands.join(' ')) return
     this.#brands = brands

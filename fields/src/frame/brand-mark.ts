@@ -1,14 +1,14 @@
-/** Names the brands of a number, above the end of its field: by a text, since the networks own their logos. */
+/** Names the brands of a number, above the end of its field. As text, since the card networks own their logos. */
 import { brandOf, type BrandName } from '../card/brands.ts'
 
-/** Titles that are too long beside a label. */
+/** Replacements for titles that are too long beside a label. */
 const SHORT_TITLES: Readonly<Partial<Record<BrandName, string>>> = {
   'american-express': 'Amex',
   'diners-club': 'Diners',
 }
 
 export class BrandMark {
-  /** Empty while the brand is open. */
+  /** Empty while the brand is unknown. */
   readonly element: HTMLElement
 
   constructor(id: string) {

@@ -1,17 +1,17 @@
-/** Checks what a page wants of an iframe: its scripts may send anything. */
+/** Validates the configuration that a page sends to an iframe: its scripts may send anything. */
 import { BRANDS } from '../card/brands.ts'
 import { keyHashOf } from '../protocol/key-hash.ts'
 import { COLOR_SCHEMES, FIELD_NAMES, type Configuration } from '../protocol/messages.ts'
 import { styleFault } from '../protocol/style-rules.ts'
 
-/** Ours, of a label for a field of the page's own. */
+/** Ours, for the label of a text field. */
 const LABEL_CHARS_MAX = 200
 
 /** Returns the fault of `configuration` in a sentence, or null. */
 export async function configurationFault(configuration: Configuration): Promise<string | null> {
   const { publicKey, locale, colorScheme, styles } = configuration
   if (typeof publicKey !== 'string') return 'The public key is missing.'
-  // The document, its frame-ancestors and its origins are those of one key, whose hash is in the URL.
+  // The document, its frame-ancestors and its allowed origins belong to one key, whose hash is in the URL.
   if ((await keyHashOf(publicKey)) !== location.pathname.split('/').at(-1)) {
     return 'The fields were mounted with another public key. Mount them again.'
   }
@@ -46,7 +46,7 @@ function cardFault({
   if (!named || !fields.every((it) => isOneOf(FIELD_NAMES, it))) {
     return `Fields must be some of ${FIELD_NAMES.join(', ')}.`
   }
-  if (new Set(fields).size < fields.length) return 'A field can be there only once.'
+  if (new Set(fields).size < fields.length) return 'List each field only once.'
   if (brands !== null && !(Array.isArray(brands) && brands.every((it) => isOneOf(BRANDS, it)))) {
     return `Brands must be some of ${BRANDS.join(', ')}.`
   }

@@ -2,9 +2,10 @@
 import { isGreeting, readIntroduction, type Greeting } from '../protocol/handshake.ts'
 
 /**
- * Returns a port to the page that embeds this document, once it has proven its origin. Never resolves for any other page.
+ * Returns a port to the page that embeds this document, once that page has proven its origin. Throws if the URL has no
+ * introduction or its origin is not allowed, and never resolves for a page of another origin.
  *
- * `allowedOrigins` are those whose pages may embed the document: `frame-ancestors` has been made from them, too.
+ * `allowedOrigins` are the origins whose pages may embed the document; `frame-ancestors` lists the same.
  */
 export async function connectPage(allowedOrigins: readonly string[]): Promise<MessagePort> {
   const introduction = readIntroduction(location.hash)

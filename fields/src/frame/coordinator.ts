@@ -1,4 +1,4 @@
-/** Reads the fields of a group, each in an iframe of its own, and submits them as one card. */
+/** Reads the fields of a group, each in its own iframe, as one card. */
 import type { BrandName } from '../card/brands.ts'
 import type { CardFieldName } from '../protocol/messages.ts'
 import type { FieldData } from './field-kinds.ts'
@@ -14,11 +14,11 @@ type FieldRequest =
 
 /** From a field to the coordinator. */
 type FieldReply =
-  /** To the request of the same number. Null if the field has a flaw, which it shows now. */
+  /** Answers the request of the same number. Null if the field is invalid; it then shows the error. */
   | { readonly type: 'reading'; readonly number: number; readonly reading: Reading | null }
   | { readonly type: 'brand'; readonly brand: BrandName | null }
 
-/** Of a field, to answer: a page can remove its iframe at any time. */
+/** How long a field may take to answer, in milliseconds: a page can remove its iframe at any time. */
 const READ_MS_MAX = 5000
 
 export class Coordinator {
@@ -32,8 +32,8 @@ export class Coordinator {
   }
 
   /**
-   * Connects to the fields of the group, and stays connected to those that it knows: another call may be reading them. Throws
-   * if one of `expected` is not among them.
+   * Connects to the fields of the group, keeping existing connections, since another call may be reading them. Throws a CallError
+   * if one of `expected` cannot be reached.
    */
   join(expected: readonly CardFieldName[]): void {
     const before = this.#siblings
@@ -53,7 +53,7 @@ export class Coordinator {
     }
   }
 
-  /** Returns what was typed into all fields, or null: then they show their flaws. */
+  /** Returns what was typed into all fields, or null if any is invalid; those then show their errors. */
   async read(): Promise<Reading | null> {
     const siblings = [...this.#siblings.values()]
     const readings = await Promise.all(siblings.map((it) => this.#readFrom(it.port)))
@@ -82,14 +82,14 @@ export class Coordinator {
   #listen(port: MessagePort): void {
     port.addEventListener('message', ({ data }: MessageEvent<FieldReply>) => {
       if (data.type === 'reading') this.#pending.get(data.number)?.(data.reading)
-      // The code's length depends on the brand of the number.
+      // The length of the security code depends on the brand of the number.
       else for (const it of this.#siblings.values()) if (it.port !== port) post(it.port, data)
     })
     port.start()
   }
 }
 
-/** Lets a coordinator read `form`. Returns a function to call with each change of the brand. */
+/** Lets a coordinator read `form`. Returns a function to call whenever the brand changes. */
 export function joinGroup(
   group: string,
   fields: readonly CardFieldName[],

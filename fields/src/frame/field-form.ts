@@ -1,4 +1,4 @@
-/** The inputs of one iframe: builds them, formats while the buyer types, and knows their state. */
+/** The inputs of one iframe: builds them, formats their text while the buyer types, and tracks their state. */
 import type { BrandName } from '../card/brands.ts'
 import { binOf, lastFourOf, readNumber, type NumberState } from '../card/card-number.ts'
 import { caretAfter } from '../card/caret.ts'
@@ -12,20 +12,20 @@ export interface FieldFormOptions {
   readonly fields: readonly FieldName[]
   readonly acceptedBrands: readonly BrandName[] | null
   readonly texts: Texts
-  /** Labels that replace those of the language. */
+  /** Labels that replace the language's own. */
   readonly labels?: Readonly<Partial<Record<FieldName, string>>>
   readonly onChange: (state: FieldsState) => void
   readonly onEvent: (type: 'focus' | 'blur' | 'autofill', field: FieldName) => void
   readonly onSubmit: () => void
 }
 
-/** Most numbers end here, even of brands that have longer ones. */
+/** Most numbers have this many digits, even for brands that allow more. */
 const USUAL_LENGTH = 16
 
-/** What was typed, without a flaw. */
+/** What was typed, if valid. */
 export interface Reading {
   readonly data: FieldData
-  /** The brand that the buyer chose of a co-branded card; null for every other card, and without a choice. */
+  /** The brand that the buyer chose for a co-branded card; null for any other card, and before a choice. */
   readonly chosenBrand: BrandName | null
 }
 
@@ -34,7 +34,7 @@ interface Field {
   readonly element: HTMLElement
   readonly input: HTMLInputElement
   readonly errorElement: HTMLElement
-  /** Whether its flaw is shown: it was left, or a submission needed it, and nothing was typed since. */
+  /** Whether its error is shown: the buyer left the field or submitted it, and has typed nothing since. */
   judged: boolean
 }
 
@@ -44,11 +44,11 @@ export class FieldForm {
   readonly #fields: readonly Field[]
   readonly #brandChoice: BrandChoice
   readonly #brandMark = new BrandMark('number-brand')
-  /** Of a number in another iframe. */
+  /** The brand of a number in another iframe. */
   #brandElsewhere: BrandName | null = null
-  /** Where focus() was to move it. */
+  /** The field that focus() should have focused. */
   #focusWanted: Field | null = null
-  /** The number whose first and last digits the page knows; empty for none. */
+  /** The number whose first and last digits the page knows; empty if none. */
   #shown = ''
 
   constructor(options: FieldFormOptions) {
@@ -68,15 +68,15 @@ export class FieldForm {
       event.preventDefault()
       options.onSubmit()
     })
-    // WebKit ignores focus() in an iframe of another origin until the buyer has used it, and a key is a use. So a character
-    // that is typed when the iframe has the focus, but none of its inputs, goes where focus() was to move it.
+    // WebKit ignores focus() in a cross-origin iframe until the buyer has interacted with it, and a key press counts. So a
+    // character typed while the iframe has the focus, but none of its inputs, goes to the field that focus() meant.
     document.addEventListener('keydown', (event) => {
       if (document.activeElement !== document.body || !isCharacter(event)) return
       ;(this.#focusWanted ?? this.#fields[0])?.input.focus()
     })
   }
 
-  /** What the page may know. */
+  /** The state that the page may know. */
   get state(): FieldsState {
     const fields = Object.fromEntries(
       this.#fields.map((it) => [it.name, this.#stateOf(it)]),
@@ -96,7 +96,7 @@ export class FieldForm {
     }
   }
 
-  /** Returns what was typed, or null: then the flaws are shown. */
+  /** Returns what was typed, or null if it is invalid; the errors are then shown. */
   read(): Reading | null {
     for (const field of this.#fields) field.judged = true
     this.#changed()
@@ -108,7 +108,7 @@ export class FieldForm {
     return { data, chosenBrand: this.#brandChoice.chosen }
   }
 
-  /** Moves the focus to a field: the named one, or else the first that is not complete, or else the first. */
+  /** Moves the focus to the named field, else the first incomplete one, else the first. */
   focus(name: FieldName | null = null): void {
     const field =
       this.#fields.find((it) => it.name === name) ??
@@ -126,7 +126,7 @@ export class FieldForm {
     this.#changed()
   }
 
-  /** Tells the brand of a number in another iframe, which decides how long the code is. */
+  /** Sets the brand of a number in another iframe, which decides how long the security code is. */
   setBrand(brand: BrandName | null): void {
     this.#brandElsewhere = brand
     this.#changed()
@@ -151,7 +151,7 @@ export class FieldForm {
       input.setAttribute(attribute, value)
     }
     input.setAttribute('aria-required', 'true')
-    // No `aria-errormessage` beside it: screen readers that know both would say the error twice.
+    // No `aria-errormessage` as well: screen readers that support both would announce the error twice.
     const description = name === 'number' ? `${this.#brandMark.element.id} ` : ''
     input.setAttribute('aria-describedby', `${description}${name}-error`)
     const errorElement = document.createElement('div')
@@ -171,10 +171,10 @@ export class FieldForm {
     const { name, input } = field
     const { onEvent } = this.#options
     input.addEventListener('input', (event) => {
-      // Asked before the text is formatted, which ends the state.
+      // Checked before formatting, which ends the autofilled state.
       const autofilled = isAutofilled(input)
       const { isComposing, inputType } = event instanceof InputEvent ? event : NO_EDIT
-      // An input method replaces what it has composed so far, and must find it as it was.
+      // An input method replaces the text it has composed so far, and must find it unchanged.
       if (!isComposing) format(field, inputType)
       field.judged = false
       this.#changed()
@@ -186,7 +186,7 @@ export class FieldForm {
     })
     input.addEventListener('focus', () => onEvent('focus', name))
     input.addEventListener('blur', () => {
-      // An empty field that the buyer tabs through is no mistake yet.
+      // Tabbing through an empty field is not a mistake yet.
       if (input.value !== '') field.judged = true
       this.#changed()
       onEvent('blur', name)
@@ -202,8 +202,9 @@ export class FieldForm {
   }
 
   /**
-   * Decides of which number the page knows the ends. Of a number and its beginning, such as the first 13 digits of a Visa card, only
-   * one: the ends of both would be all of it but one digit, and the check digit gives that.
+   * Chooses the number whose first and last digits the page may see. If a complete number, such as the first 13 digits of a Visa
+   * card, begins a longer one, it chooses only one of them: the ends of both leave a single digit unknown, and the check digit
+   * gives that away.
    */
   #chooseShown(): void {
     const number = this.#number()
@@ -213,7 +214,7 @@ export class FieldForm {
     if (this.#shown === '' || !overlaps) this.#shown = digits
   }
 
-  /** Whether a number is complete, and the buyer seems not to be typing more of it. */
+  /** Whether a number is complete, and the buyer seems to have finished typing it. */
   #isSettled({ complete, full, digits }: NumberState): boolean {
     if (!complete) return false
     const field = this.#fields.find((it) => it.name === 'number')!
@@ -232,7 +233,7 @@ export class FieldForm {
       field.element.classList.toggle('invalid', error !== null)
       field.input.setAttribute('aria-invalid', String(error !== null))
       const message = error?.message ?? ''
-      // Written again, the same text would be announced again.
+      // Writing the same text again would announce it again.
       if (field.errorElement.textContent !== message) field.errorElement.textContent = message
     }
   }
@@ -260,31 +261,31 @@ export class FieldForm {
   }
 }
 
-/** Autofill sets the text without editing it. */
+/** Stands in for autofill, which sets the text without an InputEvent. */
 const NO_EDIT = { isComposing: false, inputType: '' }
 
-/** In Safari the composition has ended before; the key is that of an input method still. */
+/** Safari ends the composition before this event, but still reports the key code of an input method. */
 function endsComposition({ isComposing, keyCode }: KeyboardEvent): boolean {
   return isComposing || keyCode === 229
 }
 
-/** Autofill makes events of this name that have no key. */
+/** Autofill fires `keydown` events without a key. */
 function isCharacter({ key, ctrlKey, metaKey }: Partial<KeyboardEvent>): boolean {
   return key !== undefined && [...key].length === 1 && ctrlKey !== true && metaKey !== true
 }
 
-/** Rewrites the text as it should look, and keeps the caret at the same digit. */
+/** Formats the text, and keeps the caret at the same digit. */
 function format({ name, input }: Field, inputType: string): void {
   const { value } = input
   const caret = input.selectionStart ?? value.length
-  // Autofill leaves the caret anywhere, but no buyer corrects a field that has no focus.
+  // Autofill can leave the caret anywhere, but a buyer cannot be correcting a field without the focus.
   const atEnd = caret === value.length || document.activeElement !== input
   const deleting = inputType.startsWith('delete')
   const formatted = FIELD_KINDS[name].format(value, { deleting, atEnd })
   if (formatted === value) return
   input.value = formatted
   const at = caretAfter(value, caret, formatted, inputType === 'deleteContentForward')
-  // Elsewhere, a selection would take the focus from the field where autofill was chosen.
+  // In any other field, setting a selection would take the focus from the field where autofill was chosen.
   if (document.activeElement === input) input.setSelectionRange(at, at)
 }
 
@@ -292,7 +293,7 @@ function isAutofilled(input: HTMLInputElement): boolean {
   try {
     return input.matches(':autofill')
   } catch {
-    // Browsers that do not know the pseudo-class tell nothing of autofill.
+    // A browser without this pseudo-class does not report autofill.
     return false
   }
 }

@@ -1,4 +1,4 @@
-/** One record per kind of field: how it is filled in, judged and sent. A new kind is a record here and its texts. */
+/** One record per kind of field: how it is filled in, validated and sent. A new kind is a record here and its texts. */
 import type { BrandName } from '../card/brands.ts'
 import { digitsOf, groupDigits, NUMBER_DIGITS_MAX, readNumber } from '../card/card-number.ts'
 import { formatExpiry, readExpiry } from '../card/expiry-date.ts'
@@ -6,18 +6,19 @@ import { CODE_DIGITS_MAX, readCode } from '../card/security-code.ts'
 import type { FieldErrorCode, FieldName } from '../protocol/messages.ts'
 
 export interface FieldKind {
-  /** Of the input. `dir`, since numbers are written from left to right in every language. */
+  /** Attributes of the input, such as `dir`: numbers are written from left to right in every language. */
   readonly attributes: Readonly<Record<string, string>>
   /** Returns the text as it should look while it is typed. */
   readonly format: (text: string, edit: InputEdit) => string
+  /** Returns the error of the text, or null. */
   readonly fault: (text: string, context: FieldContext) => FieldErrorCode | null
-  /** Returns the members of the token's data; the text has no fault. */
+  /** Returns the members of the token's data. The text must have no fault. */
   readonly data: (text: string) => FieldData
 }
 
-/** What of the form, and of the day, decides whether a field is right. */
+/** Besides its text, everything that decides whether a field is valid. */
 export interface FieldContext {
-  /** Of the number, also of one in another iframe; null while it is open. */
+  /** The brand of the number, even in another iframe; null while unknown. */
   readonly brand: BrandName | null
   readonly acceptedBrands: readonly BrandName[] | null
   readonly today: Date
@@ -25,7 +26,7 @@ export interface FieldContext {
 
 export interface InputEdit {
   readonly deleting: boolean
-  /** Whether the caret is behind the last character: a change before it is a correction. */
+  /** Whether the caret is after the last character: a change before that is a correction. */
   readonly atEnd: boolean
 }
 
@@ -34,10 +35,10 @@ export type FieldData = Readonly<Record<string, string | number>>
 
 const DIGITS = { inputmode: 'numeric', dir: 'ltr' }
 
-/** Ours, of a name or a postal code. */
+/** Ours, for a name or a postal code. */
 const LINE_CHARS_MAX = 200
 
-/** Ours, of any other secret: an IBAN, a licence number, a key. */
+/** Ours, for any other secret: an IBAN, a license number, a key. */
 const TEXT_CHARS_MAX = 4000
 
 export const FIELD_KINDS: Readonly<Record<FieldName, FieldKind>> = {

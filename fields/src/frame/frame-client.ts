@@ -1,8 +1,8 @@
-/** Calls the vault that served the iframe. Errors are told in the service's format, and say nothing else. */
+/** Calls the vault that served the iframe. Errors have the service's format and carry nothing else. */
 import type { FieldsProblem } from '../protocol/messages.ts'
 import { areStrings, isObject, isString, pick } from './known-members.ts'
 
-/** Thrown for every failure, with what the page is told of it. */
+/** Thrown for every failure, with the problem that is reported to the page. */
 export class CallError extends Error {
   readonly problem: FieldsProblem
 
@@ -22,11 +22,11 @@ export interface FrameCall {
 }
 
 export interface FrameClient {
-  /** Returns the members of a successful answer. Throws a CallError. */
+  /** Returns the members of a successful response. Throws a CallError. */
   readonly call: (call: FrameCall) => Promise<Readonly<Record<string, unknown>>>
 }
 
-/** Returns a client. `timeoutMs` is how long the vault may take to answer. */
+/** Returns a client. The vault must answer within `timeoutMs` milliseconds. */
 export function frameClient(
   fetcher: typeof fetch,
   timeoutMs: number,
@@ -70,7 +70,7 @@ const CONTENT_TYPE = {
   PATCH: 'application/merge-patch+json',
 }
 
-/** Also for an answer that is not the vault's, such as the login page of a hotel's network. */
+/** Also used for a response that is not the vault's, such as the login page of a hotel's network. */
 export const UNREACHABLE: FieldsProblem = {
   title: 'Unreachable',
   status: 0,
@@ -78,7 +78,7 @@ export const UNREACHABLE: FieldsProblem = {
   detail: 'The vault cannot be reached. Call again: the same values make one token.',
 }
 
-/** Whether the vault may have done what was asked, or wants it to be asked again later. */
+/** Whether the outcome is unknown, or the vault asks to be called again later. */
 export function isUndecided(error: unknown): boolean {
   if (!(error instanceof CallError)) return true
   const { status } = error.problem
@@ -114,7 +114,7 @@ function membersOf(text: string): Readonly<Record<string, unknown>> | null {
   }
 }
 
-/** Copies the members of an error by name: whatever else an answer may hold stays here. */
+/** Copies the members of an error by name, so that nothing else in the response reaches the page. */
 function problemOf(
   response: Response,
   { title, detail, code, errors }: Readonly<Record<string, unknown>>,
@@ -126,7 +126,7 @@ function problemOf(
     detail: isString(detail) ? detail : 'The vault refused the request.',
     code: isString(code) ? code : response.status === 429 ? 'rate_limited' : 'unreachable',
     ...(isObject(errors) && { errors: pick(errors, areStrings) }),
-    // It may also be a date, which needs a clock that agrees with the server's.
+    // A date is also valid here, but needs a clock that agrees with the server's.
     ...(/^\d{1,9}$/.test(retryAfter) && { retryAfter: Number(retryAfter) }),
   }
 }

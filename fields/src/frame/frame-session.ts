@@ -1,7 +1,7 @@
 /**
- * The session of an iframe, for what a public key alone may not do: change or show one stored token.
+ * The session of an iframe, for what a public key alone may not do: update or show one stored token.
  *
- * Its key stays in this document. The page gets the nonce, by which its backend authorizes the session for one token.
+ * The session's key stays in this document. The page gets the nonce, with which its backend authorizes the session for one token.
  */
 import { isString } from './known-members.ts'
 import { refusal } from './problems.ts'
@@ -17,7 +17,7 @@ export class FrameSession {
     this.#publicKey = publicKey
   }
 
-  /** Opens a session, which may do nothing yet, and returns its nonce. */
+  /** Opens a session, which has no rights yet, and returns its nonce. Throws a CallError. */
   async open(): Promise<string> {
     const { session_key, nonce } = await this.#client.call({
       method: 'POST',
@@ -29,7 +29,7 @@ export class FrameSession {
     return nonce
   }
 
-  /** Calls the vault with the session's key. Throws a CallError, also if no session was opened, or if it has expired. */
+  /** Calls the vault with the session's key. Throws a CallError, also if no session is open or it has expired. */
   async call(call: Omit<FrameCall, 'apiKey'>): Promise<Readonly<Record<string, unknown>>> {
     if (this.#key === null) {
       throw new CallError(

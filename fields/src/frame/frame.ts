@@ -1,4 +1,4 @@
-/** Entry of the iframe: connects to the page, takes the role it asks for, and does what it calls. */
+/** Entry point of the iframe: connects to the page, takes the role that it configures, and answers its calls. */
 import type {
   CallResult,
   Configuration,
@@ -26,7 +26,7 @@ port.addEventListener('message', ({ data }: MessageEvent<PageMessage>) => {
 })
 port.start()
 
-// A page that is kept for the Back button would show the card to whoever comes back to it.
+// The back/forward cache keeps the page, and would show the card to anyone who presses the Back button.
 addEventListener('pagehide', () => role?.clear())
 
 function send(message: FrameMessage): void {
@@ -36,7 +36,7 @@ function send(message: FrameMessage): void {
 async function receive(message: PageMessage): Promise<void> {
   switch (message.type) {
     case 'configure':
-      // Once: a document belongs to one key.
+      // Only once: a document belongs to one key.
       if (configured) return
       configured = true
       await start(message.configuration)
@@ -68,14 +68,14 @@ async function start(configuration: Configuration): Promise<void> {
   role = startRole(configuration, texts, send)
   document.body.replaceChildren(...role.elements)
   new ResizeObserver(sendHeight).observe(root)
-  // Browsers skip the rendering of iframes that are out of sight, and resize observers with it.
+  // Browsers do not render offscreen iframes, nor run their resize observers.
   const everything = { subtree: true, childList: true, characterData: true, attributes: true }
   new MutationObserver(sendHeight).observe(document.body, everything)
   sendHeight()
   send({ type: 'ready', title: document.title })
 }
 
-/** Returns what the document is to somebody who does not see it. A single field is called by its label. */
+/** Returns the document's title for screen readers. A single field is titled by its label. */
 function titleOf(configuration: Configuration, texts: Texts): string {
   if (configuration.role === 'text') return configuration.label
   const [field, ...others] = configuration.role === 'card' ? configuration.fields : []
@@ -85,7 +85,7 @@ function titleOf(configuration: Configuration, texts: Texts): string {
 async function answer(message: PageCall): Promise<void> {
   const { call } = message
   try {
-    // Each handler takes calls of its own type, by which it is found. Only own members: a type may be "constructor".
+    // Handlers are found by type, and take calls of that type only. Only own members count: a type may be "constructor".
     const calls: Role['calls'] = role?.calls ?? {}
     const known = Object.hasOwn(calls, message.type)
     const handler = known ? (calls[message.type] as Handler) : undefined
@@ -99,7 +99,7 @@ async function answer(message: PageCall): Promise<void> {
 
 type Handler = (call: PageCall) => Promise<CallResult>
 
-const UNKNOWN = 'This element cannot do that. Is it the right one?'
+const UNKNOWN = 'This element does not support that call. Is it the right element?'
 
 function style(styles: StyleRules): void {
   const fault = styleFault(styles)

@@ -1,4 +1,4 @@
-/** Tells what an answer holds, so that only what is known of it is copied to the page. */
+/** Type checks for responses, so that only known members are copied to the page. */
 
 export function isString(value: unknown): value is string {
   return typeof value === 'string'
@@ -8,12 +8,12 @@ export function areStrings(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every(isString)
 }
 
-/** Whether it is a JSON object, not an array. */
+/** Whether `value` is a JSON object, not an array. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Returns the members whose value is as wanted. */
+/** Returns the members whose value passes `isWanted`. */
 export function pick<Value>(
   members: Readonly<Record<string, unknown>>,
   isWanted: (value: unknown) => value is Value,

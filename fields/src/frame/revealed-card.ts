@@ -27,7 +27,7 @@ export class RevealedCard {
     this.element.addEventListener('dragstart', (event) => event.preventDefault())
   }
 
-  /** Shows the token, for which the session must have been authorized. */
+  /** Shows the token, for which the session must be authorized. Throws a CallError. */
   async show(tokenId: string): Promise<void> {
     const { session } = this.#options
     const { data } = await session.call({ method: 'GET', path: tokenPathOf(tokenId) })
@@ -36,7 +36,7 @@ export class RevealedCard {
       throw new CallError(
         refusal(
           'not_revealed',
-          'The session may not read the data of this token: authorize it with the transform reveal.',
+          'The session cannot read this token: authorize it with the transform reveal.',
         ),
       )
     }
@@ -72,7 +72,7 @@ export class RevealedCard {
     return rows
   }
 
-  /** `copied` is what a button puts on the clipboard; null for no button. */
+  /** `copied` is the text that the row's button copies; null for no button. */
   #row(field: FieldName, value: readonly Node[], copied: string | null = null): HTMLElement {
     const row = document.createElement('div')
     row.className = `row ${field}`
@@ -102,7 +102,7 @@ export class RevealedCard {
     status.setAttribute('role', 'status')
     button.addEventListener('click', () => {
       const done = (message: string): void => void (status.textContent = message)
-      // Emptied first, so that a second copy is announced, too.
+      // Cleared first, so that a second copy is announced too.
       done('')
       navigator.clipboard.writeText(text).then(
         () => {
@@ -127,7 +127,7 @@ function valueOf(text: string): HTMLElement {
   return value
 }
 
-/** Returns digits to look at, and the same to be read out one by one: screen readers take `4242` for four thousand and more. */
+/** Returns the digits to see, and the same digits spelled out for screen readers, which would read `4242` as a number. */
 function spelledDigits(text: string): HTMLElement[] {
   const seen = valueOf(text)
   seen.dir = 'ltr'

@@ -1,4 +1,4 @@
-/** What an iframe can be: the fields of a card, the hidden coordinator of a group, a field for a text, a revealed card. */
+/** The roles of an iframe: the fields of a card, the hidden coordinator of a group, a text field, or a revealed card. */
 import type {
   CallResult,
   Configuration,
@@ -21,7 +21,7 @@ import { CallError, frameClient } from './frame-client.ts'
 
 export interface Role {
   readonly elements: readonly HTMLElement[]
-  /** By type of call; a role refuses the others. */
+  /** Handlers by type of call. A role refuses all other types. */
   readonly calls: { readonly [Type in PageCall['type']]?: CallHandler<Type> }
   readonly focus: (field: FieldName | null) => void
   readonly clear: () => void
@@ -29,7 +29,7 @@ export interface Role {
 
 type CallHandler<Type> = (call: Extract<PageCall, { type: Type }>) => Promise<CallResult>
 
-/** How long the vault may take to answer. */
+/** How long the vault may take to answer, in milliseconds. */
 const TIMEOUT_MS = 30_000
 
 type Send = (message: FrameMessage) => void
@@ -54,7 +54,7 @@ function cardRole(
     texts,
     onChange: (state) => {
       sendState(state)
-      // The brands of a co-branded card have codes of one length, so the first will do.
+      // The brands of a co-branded card have security codes of the same length, so the first will do.
       tellBrand?.(state.brands[0] ?? null)
     },
     onEvent: (type, field) => send({ type, field }),
@@ -149,7 +149,7 @@ function revealRole(
   }
 }
 
-/** Returns the calls that send what `read` returns. It throws if a field has a flaw. */
+/** Returns the calls that send what `read` returns. `read` throws if a field is invalid. */
 function submitting(
   { submissions, session }: Submitter,
   type: string,
@@ -162,7 +162,7 @@ function submitting(
       return await submissions.create(type, data, withBrand(accepted, chosenBrand))
     },
     'open-session': async () => {
-      // A flaw should not cost a session.
+      // Validate first: an invalid field should not cost a session.
       await read()
       return await session.open()
     },
@@ -188,14 +188,14 @@ function readOrRefuse(form: FieldForm): Reading {
   throw new CallError(incomplete(form))
 }
 
-/** Each field in an iframe of its own shows its flaw there, so a coordinator cannot name them. */
+/** In a group, each field shows its error in its own iframe, so the coordinator has no `form` and names none. */
 function incomplete(form?: FieldForm): FieldsProblem {
   const errors = Object.entries(form?.state.fields ?? {}).flatMap(([name, { error }]) =>
     error === null ? [] : [[name, [error.message]] as const],
   )
   return refusal(
     'incomplete',
-    'Some fields are not filled in correctly, and show what is wrong.',
+    'Some fields are empty or invalid. They now show what is wrong.',
     Object.fromEntries(errors),
   )
 }
@@ -210,7 +210,7 @@ function controls(form: FieldForm, submitter?: Submitter): Pick<Role, 'focus' | 
   }
 }
 
-/** Returns a function that sends each state that differs from the last: a page does not learn of every keystroke. */
+/** Returns a function that sends a state only if it differs from the last, so a page does not see every keystroke. */
 function stateSender(send: Send): (state: FieldForm['state']) => void {
   let last = ''
   return (state) => {

@@ -1,12 +1,12 @@
 /**
  * How the iframes of a group reach each other without the page.
  *
- * They are documents of one origin, so the coordinator can look at its siblings and hand a port to those of its group and key. The
- * page sees neither the port nor what goes through it: the event that brings it fires in the sibling.
+ * They are documents of one origin, so the coordinator can inspect its siblings and hand a port to those of its group and key.
+ * The page sees neither the port nor what goes through it, since the event that carries the port fires in the sibling.
  */
 import type { CardFieldName } from '../protocol/messages.ts'
 
-/** A field's document in an iframe of its own. */
+/** The document of a field in another iframe. */
 export interface Sibling {
   readonly port: MessagePort
   readonly fields: readonly CardFieldName[]
@@ -16,14 +16,14 @@ interface Invitation {
   readonly symbolon: 'join'
 }
 
-/** What a field's document says of itself to its siblings. */
+/** Announces this document's group and fields to its siblings. */
 export function announceField(group: string, fields: readonly CardFieldName[]): void {
   const { dataset } = document.documentElement
   dataset['group'] = group
   dataset['fields'] = fields.join(' ')
 }
 
-/** Calls `onPort` with each port that a coordinator of this document's key hands over. */
+/** Calls `onPort` with each port handed over by a coordinator with the same key as this document. */
 export function acceptCoordinator(onPort: (port: MessagePort) => void): void {
   addEventListener('message', ({ source, origin, data, ports }: MessageEvent<unknown>) => {
     const [port] = ports
@@ -34,8 +34,8 @@ export function acceptCoordinator(onPort: (port: MessagePort) => void): void {
 }
 
 /**
- * Returns the documents of `group` as they are now, and hands a port to each that is not among `known`. An iframe that was
- * moved or loaded again has a new document.
+ * Returns the current documents of `group`, and hands a port to each that is not in `known`. An iframe that was moved or
+ * reloaded has a new document.
  */
 export function inviteFields(
   group: string,
@@ -61,7 +61,7 @@ function invite(sibling: Window): MessagePort {
   return port1
 }
 
-/** Returns the path of a document of this origin, which has the hash of its key in it; null for any other document. */
+/** Returns the path, which contains the key's hash, of a document of this origin; null for any other document. */
 function pathOf(it: Window): string | null {
   try {
     return it.location.origin === location.origin ? it.location.pathname : null

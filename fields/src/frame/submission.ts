@@ -7,16 +7,16 @@ import { areStrings, isObject, isString, pick } from './known-members.ts'
 import { CallError, isUndecided, UNREACHABLE, type FrameClient } from './frame-client.ts'
 
 interface Submission {
-  /** What is sent: the same content again is the same submission. */
+  /** The request body. The same content again is the same submission. */
   readonly content: string
   readonly idempotencyKey: string
   readonly result: Promise<FieldsToken>
   state: 'sent' | 'done' | 'failed'
-  /** When it was done, in milliseconds of the clock. */
+  /** When it was done, in milliseconds on the clock. */
   doneAt: number
 }
 
-/** Ours: how long the same values are a double click, and not another submission. */
+/** Ours, in milliseconds: how long the same values count as a double click rather than another submission. */
 const SAME_MS_MAX = 30_000
 
 export class Submissions {
@@ -32,7 +32,7 @@ export class Submissions {
     this.#now = now
   }
 
-  /** Creates a token. */
+  /** Creates a token, or returns that of the same submission. Throws a CallError. */
   async create(
     type: string,
     data: FieldData | string,
@@ -41,7 +41,7 @@ export class Submissions {
     const content = JSON.stringify({ type, data, ...options })
     const last = this.#latest?.content === content ? this.#latest : null
     if (last !== null && this.#isSame(last)) return await last.result
-    // Failed with an open outcome: the vault recognizes the key.
+    // If the outcome of a failed call is unknown, the vault recognizes its idempotency key.
     const idempotencyKey = last?.state === 'failed' ? last.idempotencyKey : crypto.randomUUID()
     const result = this.#create(content, idempotencyKey)
     const submission: Submission = { content, idempotencyKey, result, state: 'sent', doneAt: 0 }
@@ -53,13 +53,13 @@ export class Submissions {
       return token
     } catch (error) {
       submission.state = 'failed'
-      // The vault has decided: after a correction it is a new submission.
+      // The vault has decided, so the next call is a new submission.
       if (!isUndecided(error) && this.#latest === submission) this.#latest = null
       throw error
     }
   }
 
-  /** Changes a stored token, which `session` may do: what has no field here stays as it is. */
+  /** Updates a stored token, as `session` allows. Members without a field here keep their value. Throws a CallError. */
   async update(
     session: Pick<FrameSession, 'call'>,
     tokenId: string,
@@ -70,12 +70,12 @@ export class Submissions {
     return tokenOf(await session.call({ method: 'PATCH', path: tokenPathOf(tokenId), body }))
   }
 
-  /** Forgets the last submission: the values were cleared. */
+  /** Forgets the last submission, since the values were cleared. */
   forget(): void {
     this.#latest = null
   }
 
-  /** Whether a call with the same content gets the result of `last`: it is in flight, or was done just now. */
+  /** Whether a call with the same content gets the last result: that is in flight, or was just done. */
   #isSame({ state, doneAt }: Submission): boolean {
     return state === 'sent' || (state === 'done' && this.#now() - doneAt < SAME_MS_MAX)
   }
@@ -87,7 +87,7 @@ export class Submissions {
   }
 }
 
-/** Returns the path of a token, whose id comes from the page. Of `..` the browser would make another path. Throws a CallError. */
+/** Returns the path of a token whose id comes from the page. The browser would resolve `..` away. Throws a CallError. */
 export function tokenPathOf(tokenId: unknown): string {
   if (typeof tokenId !== 'string' || /^\.{0,2}$/.test(tokenId) || !tokenId.isWellFormed()) {
     throw new CallError(refusal('token_id_invalid', 'Pass the id of a token.'))
@@ -95,7 +95,7 @@ export function tokenPathOf(tokenId: unknown): string {
   return `/tokens/${encodeURIComponent(tokenId)}`
 }
 
-/** Copies what the page may know of a token: never its data, of which an access rule may show everything. */
+/** Copies what the page may know of a token, never its data, which an access rule may show in full. */
 function tokenOf({
   id,
   type,

@@ -1,8 +1,8 @@
 /**
- * Checks what a page wants of a token.
+ * Checks the members that a page sets on a token.
  *
  * The vault evaluates expressions over the data, so a page that chose them freely could have the number copied to where its
- * scripts, or its shop, can read it. Hence a closed list of members, in which no expression stands, except masks that show little.
+ * scripts, or its shop, can read it. Hence a closed list of members, without expressions, except in masks that show little.
  */
 import type { BrandName } from '../card/brands.ts'
 import type { TokenOptions } from '../protocol/messages.ts'
@@ -11,8 +11,8 @@ import { isObject } from './known-members.ts'
 const MEMBERS = ['metadata', 'containers', 'mask', 'expires_at', 'deduplicate_token'] as const
 
 /**
- * A string of a mask that is exactly one expression. Six first and four last digits may be shown of any card: PCI DSS,
- * requirement 3.4.1. Several such strings show no more together. No further arguments are allowed: the fourth of `reveal`
+ * A string of a mask that is exactly one expression. The first six and last four digits of any card may be shown: PCI DSS,
+ * requirement 3.4.1. Several such strings together show no more. No further arguments are allowed, since the fourth of `reveal`
  * names characters to keep.
  */
 const PLAIN_MASK =
@@ -23,9 +23,9 @@ const MASK_FAULT =
   'reveal: 6, 4. Each expression must be a string of its own.'
 
 /**
- * Returns a copy of `options` if they may be sent, else the flaw by member.
+ * Returns a copy of `options` if they may be sent, else the errors by member.
  *
- * The copy went through JSON, and is what was checked. An object may be one thing to look at and another as JSON, such as
+ * The copy has gone through JSON, and it is the copy that was checked: an object may look different as JSON, such as
  * `new String('{{ data }}')`, which a message can carry.
  */
 export function checkTokenOptions(
@@ -35,7 +35,7 @@ export function checkTokenOptions(
   | { readonly errors: Readonly<Record<string, readonly string[]>> } {
   const plain = plainOf(options)
   if (!isObject(plain)) {
-    return { errors: { options: ['The options must be an object that JSON can hold.'] } }
+    return { errors: { options: ['The options must be an object that can be written as JSON.'] } }
   }
   const errors = Object.entries(plain).flatMap(([name, value]) => {
     const fault = faultOf(name, value)
@@ -45,8 +45,8 @@ export function checkTokenOptions(
 }
 
 /**
- * Returns `options` with the brand that the buyer chose, if one, as `metadata.brand`. What the page says there stays. So does
- * metadata that is no object, which the vault rejects.
+ * Returns `options` with the brand that the buyer chose, if any, as `metadata.brand`. A brand that the page set stays. So does
+ * metadata that is not an object, which the vault rejects.
  */
 export function withBrand(options: TokenOptions, brand: BrandName | null): TokenOptions {
   if (brand === null) return options
@@ -74,12 +74,12 @@ function faultOf(name: string, value: unknown): string | null {
   return texts.every((it) => !isTemplate(it) || PLAIN_MASK.test(it)) ? null : MASK_FAULT
 }
 
-/** Whether the vault may read more in it than its characters: `{{` opens an expression, and a tag is refused. */
+/** Whether the vault may not take `text` literally: `{{` opens an expression, and `{%` a tag, which the vault refuses. */
 function isTemplate(text: string): boolean {
   return /\{[{%]/.test(text)
 }
 
-/** Returns all strings in a JSON value, and the names of all members. Without recursion: a page may nest deeply. */
+/** Returns all strings in a JSON value, and the names of all members. Not recursive, since a page may nest deeply. */
 function stringsOf(value: unknown): {
   readonly names: readonly string[]
   readonly texts: readonly string[]

@@ -3,17 +3,17 @@ import { isGreeting, writeIntroduction, type Greeting } from '../protocol/handsh
 import { misuse } from './fields-error.ts'
 
 /**
- * Ours: the iframe's script says hello before its document has loaded. The message and the event may still come in either order,
- * this far apart, in milliseconds.
+ * Ours, in milliseconds. The iframe's script says hello before its document has loaded, but the message and the load event
+ * may still arrive in either order, at most this far apart.
  */
 const HELLO_MS_MAX = 1000
 
-/** Without a document, an iframe fires no event at all in some browsers, in milliseconds. */
+/** How long to wait for any document, in milliseconds: without one, an iframe fires no event at all in some browsers. */
 const LOAD_MS_MAX = 30_000
 
 /**
- * Loads `url` in `iframe`, which is part of the document, and returns a port to it. Throws a FieldsError if the document does
- * not answer, for example since it may not be embedded here.
+ * Loads `url` in `iframe`, which is already in the document, and returns a port to it. Throws a FieldsError if the loaded
+ * document does not answer, for example because it may not be embedded here, or if `signal` aborts.
  */
 export async function connectFrame(
   iframe: HTMLIFrameElement,
@@ -21,7 +21,7 @@ export async function connectFrame(
   signal: AbortSignal,
 ): Promise<MessagePort> {
   const nonce = crypto.randomUUID()
-  // A pathname of its own for a page that is "null", such as a sandboxed one, could be forged by any other such page.
+  // The origin "null", of a sandboxed page for example, identifies nothing: any other such page has it too.
   if (origin === 'null') {
     throw misuse('origin_opaque', 'A page without an origin of its own cannot mount card fields.')
   }
@@ -33,14 +33,14 @@ export async function connectFrame(
       const fail = (): void => reject(misuse('not_embedded', notEmbedded(url.origin)))
       let timer = setTimeout(fail, LOAD_MS_MAX)
       const loaded = (): void => {
-        // Firefox announces the empty document before it, too. A page cannot read the vault's document.
+        // Firefox also fires for the initial empty document, which a page can read. It cannot read the vault's.
         if (iframe.contentDocument !== null) return
         clearTimeout(timer)
         timer = setTimeout(fail, HELLO_MS_MAX)
       }
       ended.addEventListener('abort', () => clearTimeout(timer), { once: true })
       iframe.addEventListener('load', loaded, { signal: ended })
-      // Firefox, if the page's policy does not allow the URL.
+      // Firefox fires this if the page's Content-Security-Policy forbids the URL.
       iframe.addEventListener('error', fail, { signal: ended })
       const listen = (event: MessageEvent<unknown>): void => {
         const source = iframe.contentWindow

@@ -1,9 +1,9 @@
 import type { FieldsProblem } from '../protocol/messages.ts'
 
 /**
- * Every failure of the fields, in the format of the service's errors. `code` says what to do: see docs/browser.md.
+ * Any failure of the fields, in the format of the service's errors. docs/browser.md says what to do for each `code`.
  *
- * A status of 0 means that the vault did not answer, or was not asked.
+ * A status of 0 means that the vault did not answer or was not called.
  */
 export class FieldsError extends Error {
   override readonly name = 'FieldsError'
@@ -12,7 +12,7 @@ export class FieldsError extends Error {
   readonly detail: string
   readonly code: string | undefined
   readonly errors: Readonly<Record<string, readonly string[]>>
-  /** Seconds after which to try again, if the vault said so. */
+  /** Seconds to wait before trying again, if the vault said so. */
   readonly retryAfter: number | undefined
 
   constructor({ title, status, detail, code, errors = {}, retryAfter }: FieldsProblem) {
@@ -26,7 +26,7 @@ export class FieldsError extends Error {
   }
 }
 
-/** Returns an error of the page's own use of the fields. */
+/** Returns an error from the page's side: the fields are used wrongly or cannot be mounted. */
 export function misuse(code: string, detail: string): FieldsError {
   return new FieldsError({ title: 'Bad Request', status: 0, code, detail })
 }

@@ -1,4 +1,4 @@
-/** Entry of the page's script, a module: defines the elements. */
+/** Entry point of the page's script, a module: defines the elements. */
 import { SymbolonCard } from './symbolon-card.ts'
 import { SymbolonField, SymbolonGroup } from './symbolon-group.ts'
 import { SymbolonReveal } from './symbolon-reveal.ts'
@@ -8,7 +8,7 @@ export { FieldsError } from './fields-error.ts'
 
 const ELEMENTS = {
   'symbolon-card': SymbolonCard,
-  // Before its fields, which look for it.
+  // Defined before its fields, which look for it.
   'symbolon-group': SymbolonGroup,
   'symbolon-field': SymbolonField,
   'symbolon-text': SymbolonText,

@@ -1,4 +1,4 @@
-/** The base of all elements: mounts one iframe of the vault's origin, and exchanges messages with it. */
+/** Base class of all elements: mounts one iframe of the vault's origin, and exchanges messages with it. */
 import type {
   CallContent,
   CallResult,
@@ -14,7 +14,7 @@ import type { StyleRules } from '../protocol/style-rules.ts'
 import { connectFrame } from './connect-frame.ts'
 import { FieldsError, misuse } from './fields-error.ts'
 
-/** Events of the elements, with what their `detail` holds. They do not bubble. */
+/** Events of the elements and the types of their `detail`. They do not bubble. */
 export interface FieldsEvents {
   ready: CustomEvent<null>
   change: CustomEvent<FieldsState>
@@ -26,7 +26,7 @@ export interface FieldsEvents {
   error: CustomEvent<FieldsError>
 }
 
-/** Has the page's backend authorize a session for one token, by its nonce; the element waits for it. */
+/** Has the page's backend authorize the session with this nonce for one token. The element awaits the result. */
 export type Authorize = (nonce: string) => unknown
 
 interface PendingCall {
@@ -38,8 +38,8 @@ interface PendingCall {
 const BUILD_URL = new URL('.', import.meta.url)
 
 /**
- * Room around the inputs for the rings of focused ones, in CSS pixels: frame.css has as much padding. The iframe is larger by it,
- * so that the inputs align with those of the page.
+ * Room around the inputs for focus rings, in CSS pixels: frame.css has the same padding. The iframe is larger by this much, so
+ * that the inputs align with the page's own.
  */
 const RING_PX = 4
 
@@ -58,7 +58,7 @@ export abstract class FrameElement extends HTMLElement {
     return this.#ready.promise
   }
 
-  /** The state that the last `change` event told; null before the first. */
+  /** The state from the last `change` event; null before the first. */
   get state(): FieldsState | null {
     return this.#state
   }
@@ -67,7 +67,7 @@ export abstract class FrameElement extends HTMLElement {
     return this.#styles
   }
 
-  /** Replaces the looks of the fields. A part or property that cannot be set makes the element fail with an `error` event. */
+  /** Replaces the styles of the fields. A part or property that cannot be set makes the element fail with an `error` event. */
   set styles(styles: StyleRules) {
     this.#styles = styles
     this.#post({ type: 'style', styles })
@@ -93,9 +93,9 @@ export abstract class FrameElement extends HTMLElement {
     this.#ready = newPromise()
   }
 
-  /** Moves the focus into the named field; else into the first that is not complete, else into the first. */
+  /** Moves the focus into the named field, else the first incomplete one, else the first. */
   override focus(field?: FieldName | FocusOptions): void {
-    // Only a focused iframe can move the focus within its document. Focused again, Chromium's can lose it.
+    // Only a focused iframe can move the focus within its document. If focused again, Chromium's can lose it.
     if (document.activeElement !== this.#iframe) this.#iframe?.focus()
     this.#post({ type: 'focus', field: typeof field === 'string' ? field : null })
   }
@@ -105,10 +105,10 @@ export abstract class FrameElement extends HTMLElement {
     this.#post({ type: 'clear' })
   }
 
-  /** What the iframe is to be. Throws a FieldsError if an attribute is wrong. */
+  /** Returns the role of the iframe and its options. Throws a FieldsError if an attribute is wrong. */
   protected abstract configure(): RoleConfiguration
 
-  /** The key whose application lists the page's origin. */
+  /** The key whose application lists the page's origin. Throws a FieldsError if it is missing. */
   protected get publicKey(): string {
     const key = this.getAttribute('public-key')
     if (key === null || key === '') {
@@ -117,15 +117,15 @@ export abstract class FrameElement extends HTMLElement {
     return key
   }
 
-  /** Whether nothing of it can be seen. */
+  /** Whether the iframe is invisible. */
   protected get hiddenFrame(): boolean {
     return false
   }
 
-  /** Does what only some elements do with a message. */
+  /** Hook for elements that need more from a message. */
   protected received(_message: FrameMessage): void {}
 
-  /** Sends a call to the iframe, once that is ready, and returns its result. Rejects with a FieldsError. */
+  /** Sends a call to the iframe once it is ready, and returns the result. Rejects with a FieldsError. */
   protected async call(content: CallContent): Promise<CallResult> {
     await this.#ready.promise
     const call = ++this.#calls
@@ -135,7 +135,7 @@ export abstract class FrameElement extends HTMLElement {
     })
   }
 
-  /** Like call(), and moves the focus to a flaw. The page does, since only it can move the focus into an iframe for certain. */
+  /** Like call(), but focuses an invalid field. Done here, since only the page can reliably move the focus into an iframe. */
   protected async submit(content: CallContent): Promise<CallResult> {
     try {
       return await this.call(content)
@@ -152,10 +152,7 @@ export abstract class FrameElement extends HTMLElement {
 
   async #mount(signal: AbortSignal): Promise<void> {
     if (!isSecureContext) {
-      throw misuse(
-        'page_insecure',
-        'Card fields need a page that came by HTTPS, or from localhost.',
-      )
+      throw misuse('page_insecure', 'Card fields need a page served over HTTPS, or from localhost.')
     }
     const { publicKey } = this
     const role = this.configure()
@@ -254,7 +251,7 @@ function frameFor(title: string, hidden: boolean): HTMLIFrameElement {
   iframe.title = title
   // Set one by one through CSSOM: a page's Content-Security-Policy need not allow inline styles.
   const { style } = iframe
-  // What a page says of all its iframes is not meant for this one.
+  // The page's rules for iframes in general are not meant for this one.
   style.display = 'block'
   style.border = '0'
   style.padding = '0'
@@ -276,12 +273,12 @@ function frameFor(title: string, hidden: boolean): HTMLIFrameElement {
   return iframe
 }
 
-/** Elements that nobody has defined styles for are inline. Of no specificity, so that any rule of the page wins. */
+/** Custom elements are inline by default. The rule has no specificity, so any rule of the page wins. */
 const BLOCK_RULE =
   ':where(symbolon-card, symbolon-field, symbolon-group, symbolon-reveal, symbolon-text) { display: block }'
 let blockSheet: CSSStyleSheet | null = null
 
-/** An adopted style sheet, since a page's Content-Security-Policy need not allow inline ones. */
+/** Adopts a style sheet, since a page's Content-Security-Policy need not allow inline styles. */
 function showAsBlock(root: Node): void {
   if (!(root instanceof Document || root instanceof ShadowRoot)) return
   if (blockSheet === null) {
@@ -295,7 +292,7 @@ function languageOf(element: HTMLElement): string {
   return element.closest('[lang]')?.getAttribute('lang') ?? 'en'
 }
 
-/** Returns what `color-scheme` computes to, without its other words. A page that says nothing is light. */
+/** Returns the computed `color-scheme`, without its other keywords. A page that sets none is light. */
 function colorSchemeOf(element: HTMLElement): ColorScheme {
   const { colorScheme } = getComputedStyle(element)
   const light = /\blight\b/.test(colorScheme)
@@ -304,7 +301,7 @@ function colorSchemeOf(element: HTMLElement): ColorScheme {
   return dark ? 'dark' : 'light'
 }
 
-/** That nobody waits for it is no unhandled rejection. */
+/** Returns a promise whose rejection never counts as unhandled, even if no one awaits it. */
 function newPromise(): PromiseWithResolvers<void> {
   const made = Promise.withResolvers<void>()
   made.promise.catch(() => {})

@@ -1,7 +1,7 @@
 /**
  * `<symbolon-card public-key="key_...">`: the fields of a card in one iframe of the vault's origin.
  *
- * The page mounts and styles them, and gets a token. What is typed never reaches it.
+ * The page mounts and styles the fields, and gets a token. What is typed never reaches the page.
  */
 import type {
   CardFieldName,
@@ -16,16 +16,16 @@ const DEFAULT_FIELDS: readonly CardFieldName[] = ['number', 'expiry', 'cvc']
 
 export class SymbolonCard extends FrameElement {
   /**
-   * Stores the card and returns its token, without data. Rejects with a FieldsError: `incomplete` if a field has a flaw, which is
-   * then shown and focused. Called twice with the same values it makes one token, also after a timeout.
+   * Stores the card and returns its token, without data. Rejects with a FieldsError: `incomplete` if a field is invalid, which
+   * then shows its error and gets the focus. Two calls with the same values make one token, also after a timeout.
    */
   async tokenize(options: TokenOptions = {}): Promise<FieldsToken> {
     return (await this.submit({ type: 'tokenize', options })) as FieldsToken
   }
 
   /**
-   * Changes a stored card by what was typed, such as its code alone: `fields="cvc"`. `authorize` gets the nonce of the iframe's
-   * session, and resolves once the page's backend has authorized it to update this one token.
+   * Updates a stored card with what was typed, such as only its code with `fields="cvc"`. `authorize` gets the nonce of the
+   * iframe's session, and resolves once the page's backend has authorized the session to update this one token.
    */
   async update(
     tokenId: string,

@@ -1,6 +1,6 @@
 /**
- * `<symbolon-group public-key="key_...">`: fields of one card in iframes of their own, each a `<symbolon-field name="number">`
- * anywhere in the group. A hidden iframe reads and submits them; what is typed goes between iframes and never through the page.
+ * `<symbolon-group public-key="key_...">`: fields of one card in separate iframes, each a `<symbolon-field name="number">`
+ * anywhere in the group. A hidden iframe reads and submits them. What is typed passes between iframes, never through the page.
  */
 import type {
   CardFieldName,
@@ -13,7 +13,7 @@ import { misuse } from './fields-error.ts'
 import { type Authorize, FrameElement } from './frame-element.ts'
 
 export class SymbolonGroup extends FrameElement {
-  /** By which its iframes know each other. */
+  /** Identifies the group's iframes to each other. */
   readonly #id = crypto.randomUUID()
 
   /** Stores the card and returns its token, like `tokenize()` of a `<symbolon-card>`. */
@@ -22,7 +22,7 @@ export class SymbolonGroup extends FrameElement {
     return (await this.submit({ type: 'tokenize', options })) as FieldsToken
   }
 
-  /** Changes a stored card by what was typed, like `update()` of a `<symbolon-card>`. */
+  /** Updates a stored card with what was typed, like `update()` of a `<symbolon-card>`. */
   async update(
     tokenId: string,
     authorize: Authorize,
@@ -41,12 +41,12 @@ export class SymbolonGroup extends FrameElement {
   override focus(field?: CardFieldName | FocusOptions): void {
     const fields = this.#fields()
     const named = fields.find((it) => it.getAttribute('name') === field)
-    // A field in which nothing was typed has told no state yet.
+    // A field in which nothing was typed has sent no state yet.
     const incomplete = fields.find((it) => it.state?.complete !== true)
     ;(named ?? incomplete ?? fields[0])?.focus()
   }
 
-  /** What its fields need to know, which they take from the group. */
+  /** The id that the group's fields pass to their iframes. */
   get groupId(): string {
     return this.#id
   }
@@ -59,7 +59,7 @@ export class SymbolonGroup extends FrameElement {
     if (this.getRootNode() !== document) {
       throw misuse(
         'shadow_root',
-        'A group cannot stand in a shadow tree. Use <symbolon-card> there.',
+        'A group does not work in a shadow tree. Use <symbolon-card> there.',
       )
     }
     return { role: 'coordinator', group: this.#id }

@@ -8,8 +8,8 @@ import { type Authorize, FrameElement } from './frame-element.ts'
 
 export class SymbolonReveal extends FrameElement {
   /**
-   * Shows the token. `authorize` gets the nonce of the iframe's session, and resolves once the page's backend has authorized it:
-   * `POST /sessions/authorize` with the transform `reveal` for this one id. Rejects with a FieldsError.
+   * Shows the token. `authorize` gets the nonce of the iframe's session, and resolves once the page's backend has authorized the
+   * session: `POST /sessions/authorize` with the transform `reveal` for this one id. Rejects with a FieldsError.
    */
   async reveal(tokenId: string, authorize: Authorize): Promise<void> {
     await this.openSession(authorize)

@@ -1,4 +1,4 @@
-/** `<symbolon-text public-key="key_..." label="IBAN">`: a field for any other secret, which becomes a token of its own. */
+/** `<symbolon-text public-key="key_..." label="IBAN">`: a field for any other secret, stored as a token. */
 import type { FieldsToken, RoleConfiguration, TokenOptions } from '../protocol/messages.ts'
 import { type Authorize, FrameElement } from './frame-element.ts'
 
@@ -8,7 +8,7 @@ export class SymbolonText extends FrameElement {
     return (await this.submit({ type: 'tokenize', options })) as FieldsToken
   }
 
-  /** Replaces the data of a stored token by what was typed, like `update()` of a `<symbolon-card>`. */
+  /** Replaces the data of a stored token with what was typed, like `update()` of a `<symbolon-card>`. */
   async update(
     tokenId: string,
     authorize: Authorize,
@@ -18,7 +18,7 @@ export class SymbolonText extends FrameElement {
     return (await this.submit({ type: 'update', tokenId, options })) as FieldsToken
   }
 
-  /** `token-type` is any type of token whose data is a text, by default `token`. */
+  /** `token-type` is any token type whose data is a string, by default `token`. */
   protected override configure(): RoleConfiguration {
     const label = this.getAttribute('label') ?? ''
     return { role: 'text', label, tokenType: this.getAttribute('token-type') ?? 'token' }

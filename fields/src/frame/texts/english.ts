@@ -14,7 +14,7 @@ export const english: Texts = {
   },
   copy: 'Copy',
   copied: 'Copied',
-  notCopied: 'Cannot copy',
+  notCopied: 'Copy failed',
   placeholders: { expiry: 'MM / YY' },
   brandChoice: 'Card brand',
   errors: {
@@ -23,7 +23,7 @@ export const english: Texts = {
     'number.invalid': 'Check the card number: it is not valid.',
     'number.brand-not-accepted': 'Cards of this brand are not accepted here.',
     'expiry.missing': 'Enter the expiry date.',
-    'expiry.incomplete': 'Enter month and year of the expiry date.',
+    'expiry.incomplete': 'Enter the month and year of the expiry date.',
     'expiry.invalid': 'Check the expiry date: it is not valid.',
     'expiry.past': 'The card has expired.',
     'cvc.missing': 'Enter the security code.',
