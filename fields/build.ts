@@ -6,6 +6,7 @@
  */
 import { createHash } from 'node:crypto'
 import {
+  chmodSync,
   cpSync,
   existsSync,
   globSync,
@@ -55,7 +56,7 @@ export async function currentBuild(): Promise<{ readonly folder: string; readonl
 
 /** Returns the files of a build by name. */
 export async function bundle(): Promise<ReadonlyMap<string, Uint8Array>> {
-  const { build } = await import('esbuild')
+  const { build, stop } = await import('esbuild')
   const { outputFiles } = await build({
     absWorkingDir: HOME,
     entryPoints: {
@@ -79,6 +80,8 @@ export async function bundle(): Promise<ReadonlyMap<string, Uint8Array>> {
     minify: true,
     write: false,
   })
+  // Its service process would live as long as the vault.
+  await stop()
   return new Map(
     [...outputFiles, ...styles]
       .map((it) => [path.basename(it.path), it.contents] as const)
@@ -92,6 +95,8 @@ function publish(folder: string, hash: string, files: ReadonlyMap<string, Uint8A
   mkdirSync(folder, { recursive: true })
   const made = mkdtempSync(path.join(folder, '.build-'))
   for (const [name, content] of files) writeFileSync(path.join(made, name), content)
+  // Also for servers that run as other users.
+  chmodSync(made, 0o755)
   try {
     renameSync(made, target)
   } catch (error) {

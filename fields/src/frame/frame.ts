@@ -42,7 +42,11 @@ async function receive(message: PageMessage): Promise<void> {
       await start(message.configuration)
       break
     case 'style':
-      style(message.styles)
+      try {
+        style(message.styles)
+      } catch (error) {
+        send({ type: 'style-refused', problem: problemOf(error) })
+      }
       break
     case 'focus':
       role?.focus(message.field)
@@ -64,7 +68,8 @@ async function start(configuration: Configuration): Promise<void> {
   root.dir = texts.direction
   root.style.colorScheme = configuration.colorScheme
   document.title = titleOf(configuration, texts)
-  style(configuration.styles)
+  // Others may have been set meanwhile.
+  if (pageSheet === null) style(configuration.styles)
   role = startRole(configuration, texts, send)
   document.body.replaceChildren(...role.elements)
   new ResizeObserver(sendHeight).observe(root)

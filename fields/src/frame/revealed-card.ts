@@ -18,6 +18,8 @@ export interface RevealedCardOptions {
 export class RevealedCard {
   readonly element: HTMLElement
   readonly #options: RevealedCardOptions
+  /** Counts what was to be shown, and clears. */
+  #turn = 0
 
   constructor(options: RevealedCardOptions) {
     this.#options = options
@@ -30,7 +32,11 @@ export class RevealedCard {
   /** Shows the token, for which the session must be authorized. Throws a CallError. */
   async show(tokenId: string): Promise<void> {
     const { session } = this.#options
+    const turn = ++this.#turn
     const { data } = await session.call({ method: 'GET', path: tokenPathOf(tokenId) })
+    // What is cleared stays cleared.
+    if (turn !== this.#turn)
+      throw new CallError(refusal('cleared', 'The card was cleared before it arrived.'))
     const rows = this.#rowsOf(data)
     if (rows.length === 0) {
       throw new CallError(
@@ -47,6 +53,7 @@ export class RevealedCard {
   }
 
   clear(): void {
+    this.#turn++
     this.#options.session.forget()
     this.element.replaceChildren()
   }

@@ -210,7 +210,7 @@ function controls(form: FieldForm, submitter?: Submitter): Pick<Role, 'focus' | 
   }
 }
 
-/** Returns a function that sends a state only if it differs from the last, so a page does not see every keystroke. */
+/** Returns a function that sends a state only if it differs from the last. */
 function stateSender(send: Send): (state: FieldForm['state']) => void {
   let last = ''
   return (state) => {

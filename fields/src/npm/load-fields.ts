@@ -19,7 +19,7 @@ export interface FieldsLoadOptions {
  *
  * Example: `await loadFields('https://vault.example/fields/v1/fields.js')`.
  */
-export function loadFields(
+export async function loadFields(
   src: string,
   { integrity, nonce }: FieldsLoadOptions = {},
 ): Promise<void> {
@@ -38,7 +38,7 @@ export function loadFields(
       reject(new Error(`Cannot load the card fields from ${src}`))
     })
   })
-  script.src = trustedUrl(src)
+  script.src = trustedUrl(checkedUrl(src))
   document.head.append(script)
   loading.set(src, loaded)
   return loaded

@@ -52,6 +52,7 @@ export abstract class FrameElement extends HTMLElement {
   #state: FieldsState | null = null
   readonly #pending = new Map<number, PendingCall>()
   #calls = 0
+  #sessionTurn: Promise<void> = Promise.resolve()
 
   /** Settles once the element can be used; rejects with a FieldsError if it cannot be mounted. */
   get ready(): Promise<void> {
@@ -75,22 +76,12 @@ export abstract class FrameElement extends HTMLElement {
 
   connectedCallback(): void {
     showAsBlock(this.getRootNode())
-    const { signal } = this.#mounted
-    this.#mount(signal).catch((error: unknown) => {
-      if (!signal.aborted) this.#fail(error)
-    })
+    this.#takeOwnStyles()
+    this.#start()
   }
 
   disconnectedCallback(): void {
-    this.#mounted.abort()
-    this.#port?.close()
-    this.#iframe?.remove()
-    this.#rejectCalls(misuse('removed', 'The element was removed from the page.'))
-    this.#mounted = new AbortController()
-    this.#port = null
-    this.#iframe = null
-    this.#state = null
-    this.#ready = newPromise()
+    this.#stop(misuse('removed', 'The element was removed from the page.'))
   }
 
   /** Moves the focus into the named field, else the first incomplete one, else the first. */
@@ -122,11 +113,9 @@ export abstract class FrameElement extends HTMLElement {
     return false
   }
 
-  /** Hook for elements that need more from a message. */
-  protected received(_message: FrameMessage): void {}
-
   /** Sends a call to the iframe once it is ready, and returns the result. Rejects with a FieldsError. */
   protected async call(content: CallContent): Promise<CallResult> {
+    if (!this.isConnected) throw misuse('removed', 'The element is not in the page.')
     await this.#ready.promise
     const call = ++this.#calls
     return await new Promise((resolve, reject) => {
@@ -145,9 +134,64 @@ export abstract class FrameElement extends HTMLElement {
     }
   }
 
-  /** Opens a session of the iframe and has it authorized. Rejects with a FieldsError, or as `authorize` does. */
-  protected async openSession(authorize: Authorize): Promise<void> {
-    await authorize((await this.submit({ type: 'open-session' })) as string)
+  /**
+   * Has a session of the iframe authorized, and sends a call that needs it. One at a time, since an iframe has one session.
+   * Rejects with a FieldsError, or as `authorize` does.
+   */
+  protected async callAuthorized(authorize: Authorize, content: CallContent): Promise<CallResult> {
+    const before = this.#sessionTurn
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#sessionTurn = promise
+    await before
+    try {
+      await authorize((await this.submit({ type: 'open-session' })) as string)
+      return await this.submit(content)
+    } finally {
+      resolve()
+    }
+  }
+
+  #start(): void {
+    const { signal } = this.#mounted
+    this.#mount(signal).catch((error: unknown) => {
+      if (!signal.aborted) this.#fail(error)
+    })
+  }
+
+  #stop(error: FieldsError): void {
+    this.#mounted.abort()
+    this.#port?.close()
+    this.#iframe?.remove()
+    this.#ready.reject(error)
+    this.#rejectCalls(error)
+    this.#mounted = new AbortController()
+    this.#port = null
+    this.#iframe = null
+    this.#state = null
+    this.#ready = newPromise()
+  }
+
+  /** Starts again when the iframe loads a second document: the first is gone, with all that was typed and called. */
+  #watch(iframe: HTMLIFrameElement, signal: AbortSignal): void {
+    let loaded = false
+    const onLoad = (): void => {
+      // The empty document before it, in Firefox. The vault's cannot be read.
+      if (iframe.contentDocument !== null) return
+      if (loaded) {
+        this.#stop(misuse('removed', 'The iframe was loaded again.'))
+        this.#start()
+      }
+      loaded = true
+    }
+    iframe.addEventListener('load', onLoad, { signal })
+  }
+
+  /** Styles that were set before the script defined the element are a property of its own, which hides the setter. */
+  #takeOwnStyles(): void {
+    if (!Object.hasOwn(this, 'styles')) return
+    const { styles } = this
+    delete (this as { styles?: StyleRules }).styles
+    this.styles = styles
   }
 
   async #mount(signal: AbortSignal): Promise<void> {
@@ -160,6 +204,9 @@ export abstract class FrameElement extends HTMLElement {
     if (signal.aborted) return
     const iframe = frameFor(this.title, this.hiddenFrame)
     this.#iframe = iframe
+    this.#watch(iframe, signal)
+    // A copy of the element, or of the page, has one that leads nowhere.
+    for (const it of this.querySelectorAll(':scope > iframe[data-symbolon]')) it.remove()
     this.append(iframe)
     const port = await connectFrame(iframe, url, signal)
     this.#port = port
@@ -210,11 +257,13 @@ export abstract class FrameElement extends HTMLElement {
         this.#pending.get(message.call)?.reject(new FieldsError(message.problem))
         this.#pending.delete(message.call)
         break
+      case 'style-refused':
+        this.#tell('error', new FieldsError(message.problem))
+        break
       case 'refused':
         this.#fail(new FieldsError(message.problem))
         break
     }
-    this.received(message)
   }
 
   #post(message: PageMessage): void {
@@ -249,6 +298,7 @@ function frameFor(title: string, hidden: boolean): HTMLIFrameElement {
   const iframe = document.createElement('iframe')
   iframe.allow = 'autofill; clipboard-write'
   iframe.title = title
+  iframe.dataset['symbolon'] = ''
   // Set one by one through CSSOM: a page's Content-Security-Policy need not allow inline styles.
   const { style } = iframe
   // The page's rules for iframes in general are not meant for this one.

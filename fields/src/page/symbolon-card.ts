@@ -32,8 +32,11 @@ export class SymbolonCard extends FrameElement {
     authorize: Authorize,
     options: TokenOptions = {},
   ): Promise<FieldsToken> {
-    await this.openSession(authorize)
-    return (await this.submit({ type: 'update', tokenId, options })) as FieldsToken
+    return (await this.callAuthorized(authorize, {
+      type: 'update',
+      tokenId,
+      options,
+    })) as FieldsToken
   }
 
   protected override configure(): RoleConfiguration {

@@ -29,8 +29,11 @@ export class SymbolonGroup extends FrameElement {
     options: TokenOptions = {},
   ): Promise<FieldsToken> {
     await this.#join()
-    await this.openSession(authorize)
-    return (await this.submit({ type: 'update', tokenId, options })) as FieldsToken
+    return (await this.callAuthorized(authorize, {
+      type: 'update',
+      tokenId,
+      options,
+    })) as FieldsToken
   }
 
   override clear(): void {

@@ -12,8 +12,7 @@ export class SymbolonReveal extends FrameElement {
    * session: `POST /sessions/authorize` with the transform `reveal` for this one id. Rejects with a FieldsError.
    */
   async reveal(tokenId: string, authorize: Authorize): Promise<void> {
-    await this.openSession(authorize)
-    await this.call({ type: 'reveal', tokenId })
+    await this.callAuthorized(authorize, { type: 'reveal', tokenId })
   }
 
   protected override configure(): RoleConfiguration {

@@ -14,8 +14,11 @@ export class SymbolonText extends FrameElement {
     authorize: Authorize,
     options: TokenOptions = {},
   ): Promise<FieldsToken> {
-    await this.openSession(authorize)
-    return (await this.submit({ type: 'update', tokenId, options })) as FieldsToken
+    return (await this.callAuthorized(authorize, {
+      type: 'update',
+      tokenId,
+      options,
+    })) as FieldsToken
   }
 
   /** `token-type` is any token type whose data is a string, by default `token`. */

@@ -122,6 +122,8 @@ export type FrameMessage =
   | { readonly type: 'resize'; readonly height: number }
   | { readonly type: 'result'; readonly call: number; readonly result: CallResult }
   | { readonly type: 'failure'; readonly call: number; readonly problem: FieldsProblem }
+  /** Styles were refused; the others stay. */
+  | { readonly type: 'style-refused'; readonly problem: FieldsProblem }
   /** The configuration was refused; the iframe does nothing any more. */
   | { readonly type: 'refused'; readonly problem: FieldsProblem }
 

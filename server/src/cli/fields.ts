@@ -14,7 +14,10 @@ export const fields: RunCommand = async ({ flags, out, err }) => {
   })
   const build = await builds.current()
   const script = build === null ? null : await builds.read(build, 'fields.js')
-  if (script === null) return 1
+  if (script === null) {
+    if (build !== null) err(`symbolon: Cannot read the card fields of build ${build}`)
+    return 1
+  }
   const url = fieldsUrl ?? publicUrl
   const src = `${url ?? `http://localhost:${port}`}/fields/v1/${build}/fields.js`
   const integrity = `sha384-${hash('sha384', script.content, 'base64')}`

@@ -6,6 +6,7 @@
 import { ServiceError } from '../base/service-error.ts'
 import { endpoint, type Endpoint } from '../http/endpoint.ts'
 import type { World } from '../ports/world.ts'
+import { renderError } from '../request/render-error.ts'
 import type { Answer } from '../request/response.ts'
 import { BUILD_FILES, type FieldBuilds } from './field-builds.ts'
 import { frameDocument } from './frame-document.ts'
@@ -99,7 +100,7 @@ async function redirectToCurrent(builds: FieldBuilds): Promise<Answer> {
 async function buildFile(builds: FieldBuilds, build: string, file: string): Promise<Answer> {
   const type = Object.hasOwn(BUILD_FILES, file) ? BUILD_FILES[file]! : null
   const found = type === null ? null : await builds.read(build, file)
-  if (type === null || found === null) throw new ServiceError('route_not_found')
+  if (type === null || found === null) return NOT_FOUND
   return {
     status: 200,
     bytes: found.content,
@@ -112,6 +113,13 @@ async function buildFile(builds: FieldBuilds, build: string, file: string): Prom
       vary: 'Accept-Encoding',
     },
   }
+}
+
+/** While servers are upgraded one by one, an old one does not have a new build yet: no cache may keep that. */
+const NOT_FOUND: Answer = {
+  status: 404,
+  body: renderError(new ServiceError('route_not_found')).body,
+  headers: { 'cache-control': 'no-store' },
 }
 
 /** The same for every page: no key and no cookie decides what is in them. */

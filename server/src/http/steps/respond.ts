@@ -15,6 +15,7 @@ import { lingerAfterAnswer } from '../connection/lingering-close.ts'
 import { logRequest } from '../log-request.ts'
 import { absoluteUrl } from '../format/public-address.ts'
 import { refusalOf, renderError, renderProxyError } from '../../request/render-error.ts'
+import { acceptsGzip } from '../format/accepts-gzip.ts'
 import { quotaOf } from '../request-quota.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
@@ -44,11 +45,8 @@ export function sendAnswer(options: PipelineOptions, reply: FastifyReply, answer
 /** Returns binary content in the coding that the client accepts. */
 function contentOf({ bytes, gzipped }: Answer, { request }: FastifyReply): Buffer | undefined {
   if (gzipped === undefined) return bytes
-  return GZIP_ACCEPTED.test(request.headers['accept-encoding']?.toString() ?? '') ? gzipped : bytes
+  return acceptsGzip(request.headers['accept-encoding']?.toString() ?? '') ? gzipped : bytes
 }
-
-/** RFC 9110, section 12.5.3: a weight of zero means that it is not acceptable. */
-const GZIP_ACCEPTED = /(?:^|,)\s*(?:gzip|\*)\s*(?:;\s*q=(?:1|0\.\d*[1-9])[\d.]*\s*)?(?:,|$)/i
 
 /** Sends the response for `error`, and logs the request; on streaming endpoints it is an error of the proxy's own. */
 export function sendError(
