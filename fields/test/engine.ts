@@ -71,7 +71,7 @@ export interface FieldView {
 }
 
 /** A condition that does not hold by then never will, in milliseconds. */
-const UNTIL_MS_MAX = 10_000
+const UNTIL_MS_MAX = 60_000
 
 export function driverOf(engine: Engine): Driver {
   const evaluate = engine.evaluate as Driver['evaluate']
