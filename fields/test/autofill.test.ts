@@ -130,7 +130,7 @@ declare global {
   var left: boolean
 }
 
-/** Keeps the state that the page knew when it was told that a field had been filled in. */
+/** Keeps the state that the page had when it learned that a field had been filled in. */
 async function recordEvents(page: ShopPage): Promise<void> {
   await page.evaluate(() => {
     globalThis.told = { autofilled: {} }
@@ -148,7 +148,7 @@ async function autofill(page: ShopPage, frame: Frame): Promise<void> {
   const session = await page.context().newCDPSession(frame)
   const { frameTree } = await session.send('Page.getFrameTree')
   const fieldId = await backendIdOf(session, '#number')
-  // Until the browser has found out what the form is for, which it tells nobody, a choice fills nothing in.
+  // Chromium fills in nothing until it has classified the form, and reports no event for that.
   while ((await frame.locator('#number').inputValue()) === '') {
     // Without the frame, the browser looks for the field in the page's own document.
     await session.send('Autofill.trigger', { fieldId, frameId: frameTree.frame.id, card: CARD })

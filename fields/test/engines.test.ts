@@ -344,12 +344,12 @@ async function payments(page: Driver, count: number): Promise<FieldsToken[]> {
   return tokens
 }
 
-/** Returns all states with this field that the page was told. */
+/** Returns all states with this field that the page got. */
 async function states(page: Driver, name: Name): Promise<FieldsState[]> {
   return await page.evaluate((name: Name) => globalThis.checkout.states[name] ?? [], name)
 }
 
-/** Waits until the page was told of a state of this field that has these members; `error` is the code of its flaw. */
+/** Waits until the page got a state of this field that has these members; `error` is the code of its flaw. */
 async function untilState(page: Driver, name: Name, expected: object): Promise<void> {
   await page.until(
     ({ name, expected }: { name: Name; expected: object }) => {

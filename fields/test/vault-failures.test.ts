@@ -1,4 +1,4 @@
-/** A vault that cannot be reached, or does not answer: the page is told why, and a later call makes one token. */
+/** A vault that cannot be reached, or does not answer: the page learns why, and a later call makes one token. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Browser, Route } from 'playwright-core'

@@ -84,7 +84,7 @@ describe('Submissions.create()', () => {
     ['a timeout', () => Promise.reject(new DOMException('late', 'TimeoutError'))],
     ['no answer', () => Promise.reject(new TypeError('Failed to fetch'))],
     ['half an answer', () => Promise.resolve(brokenResponse())],
-    ['an answer of somebody else', html(200)],
+    ['an answer that is not the vault’s', html(200)],
     ['408', json(408, {})],
     ['409', json(409, {})],
     ['429', json(429, {})],
@@ -218,7 +218,7 @@ describe('Submissions.update()', () => {
   })
 })
 
-describe('the problem that the page is told', () => {
+describe('the problem that the page gets', () => {
   test('of a vault that does not answer in time', async () => {
     submissions = submissionsWithin(5)
     answers = [

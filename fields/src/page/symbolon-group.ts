@@ -2,39 +2,15 @@
  * `<symbolon-group public-key="key_...">`: fields of one card in separate iframes, each a `<symbolon-field name="number">`
  * anywhere in the group. A hidden iframe reads and submits them. What is typed passes between iframes, never through the page.
  */
-import type {
-  CardFieldName,
-  FieldsToken,
-  RoleConfiguration,
-  TokenOptions,
-} from '../protocol/messages.ts'
+import type { CardFieldName, RoleConfiguration } from '../protocol/messages.ts'
 import { brandsIn } from './card-attributes.ts'
 import { misuse } from './fields-error.ts'
-import { type Authorize, FrameElement } from './frame-element.ts'
+import { FrameElement } from './frame-element.ts'
+import { SubmittingElement } from './submitting-element.ts'
 
-export class SymbolonGroup extends FrameElement {
+export class SymbolonGroup extends SubmittingElement {
   /** Identifies the group's iframes to each other. */
   readonly #id = crypto.randomUUID()
-
-  /** Stores the card and returns its token, like `tokenize()` of a `<symbolon-card>`. */
-  async tokenize(options: TokenOptions = {}): Promise<FieldsToken> {
-    await this.#join()
-    return (await this.submit({ type: 'tokenize', options })) as FieldsToken
-  }
-
-  /** Updates a stored card with what was typed, like `update()` of a `<symbolon-card>`. */
-  async update(
-    tokenId: string,
-    authorize: Authorize,
-    options: TokenOptions = {},
-  ): Promise<FieldsToken> {
-    await this.#join()
-    return (await this.callAuthorized(authorize, {
-      type: 'update',
-      tokenId,
-      options,
-    })) as FieldsToken
-  }
 
   override clear(): void {
     super.clear()
@@ -73,7 +49,7 @@ export class SymbolonGroup extends FrameElement {
   }
 
   /** Connects the hidden iframe to the fields as they are now. */
-  async #join(): Promise<void> {
+  protected override async prepare(): Promise<void> {
     const fields = this.#fields()
     if (fields.length === 0) {
       throw misuse('fields_missing', 'The group has no <symbolon-field>.')

@@ -61,7 +61,7 @@ export interface TokenOptions {
 export const COLOR_SCHEMES = ['light', 'dark', 'light dark'] as const
 export type ColorScheme = (typeof COLOR_SCHEMES)[number]
 
-/** What an iframe is told when it is connected, once. */
+/** Sent to an iframe once, when it is connected. */
 export type Configuration = CommonConfiguration & RoleConfiguration
 
 export interface CommonConfiguration {
