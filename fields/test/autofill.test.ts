@@ -47,7 +47,7 @@ describe('without keys', { skip: lacksPrograms('chromium') }, () => {
   })
 
   for (const { layout, markup } of LAYOUTS) {
-    test(`a chosen card fills all fields of a ${layout}, and the page is told`, async () => {
+    test(`a chosen card fills all fields of a ${layout}, and the page gets an event for each`, async () => {
       const page = await openShopPage(browser, shop, markup)
       await recordEvents(page)
       await autofill(page, await frameWith(page, 'number'))

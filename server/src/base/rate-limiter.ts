@@ -7,8 +7,8 @@ const MINUTE_MS = 60_000
  * Limits the requests of each owner with a token bucket: as many at once as a minute has, and then as many as a minute has, evenly.
  *
  * So of one owner, within any `t` milliseconds, it admits at most `perMinute * (1 + t / 60,000)` requests: twice the limit in a minute
- * that follows a quiet one, and exactly the limit from then on. A refused request takes nothing, so repeating it makes nobody wait
- * longer.
+ * that follows a quiet one, and exactly the limit from then on. A refused request takes nothing, so repeating it does not
+ * lengthen the wait.
  *
  * Times are whole milliseconds, and amounts whole numbers: nothing is rounded, whatever the limit.
  */

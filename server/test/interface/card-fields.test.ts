@@ -108,7 +108,7 @@ describe('the document of an iframe', () => {
     assert.match(reply.text, /name="allowed-origins" content="https:\/\/shop\.example http:\/\/loc/)
   })
 
-  test('runs nothing but our script, calls nobody but us, and has no sink for markup', async () => {
+  test('runs only the vault’s script, calls only the vault, and has no sink for markup', async () => {
     const reply = await frameFor({ ...PUBLIC, allowed_origins: [SHOP] })
     const policy = String(reply.headers['content-security-policy']).split('; ')
     assert.deepEqual(policy.slice(0, -1), [

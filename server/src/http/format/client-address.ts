@@ -23,7 +23,7 @@ export function clientNetworkOf(
   return networkOf(isIn(peer, trustedProxies) ? forwardedFrom(headers, peer, trustedProxies) : peer)
 }
 
-/** Version 4 and the first half of version 6 are told apart by their prefix. */
+/** The prefix distinguishes version 4 from the first half of version 6. */
 function networkOf({ version, value }: IpAddress): string {
   return version === 4 ? `4.${value.toString(36)}` : `6.${(value >> 64n).toString(36)}`
 }
