@@ -1,11 +1,13 @@
 /** Debian's Chromium, without a window, over the DevTools protocol. */
 import { chromium, type Browser } from 'playwright-core'
+import { browserEnvironment } from '../../server/test/kit/environment.ts'
 import { pathOfProgram } from '../../server/test/kit/programs.ts'
 import type { Engine } from './engine.ts'
 
 export async function openChromium(): Promise<Browser> {
   return await chromium.launch({
     executablePath: pathOfProgram('chromium'),
+    env: browserEnvironment(),
     // As root it runs without its own sandbox only. No other flag: pages should behave as they do for buyers.
     args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
   })

@@ -1,5 +1,6 @@
 /** Debian's Firefox ESR, without a window, over WebDriver BiDi. */
 import { launch, type KeyInput } from 'puppeteer-core'
+import { browserEnvironment } from '../../server/test/kit/environment.ts'
 import { pathOfProgram } from '../../server/test/kit/programs.ts'
 import type { Engine } from './engine.ts'
 
@@ -8,6 +9,7 @@ export async function openFirefox(): Promise<Engine> {
   const browser = await launch({
     browser: 'firefox',
     executablePath: pathOfProgram('firefox-esr'),
+    env: browserEnvironment(),
   })
   const page = await browser.newPage()
   return {

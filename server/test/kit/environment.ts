@@ -8,3 +8,12 @@ export function bareEnvironment(): Record<string, string> {
   })
   return Object.fromEntries(inherited.map(([name, value]) => [name, value ?? '']))
 }
+
+/**
+ * Returns the environment for a browser: that of the tests, at the real date. `faketime` makes the threads of Chromium and Firefox
+ * spin, which no machine has the cores for.
+ */
+export function browserEnvironment(): Record<string, string> {
+  const shown = Object.entries(process.env).filter(([name]) => name !== 'LD_PRELOAD')
+  return Object.fromEntries(shown.map(([name, value]) => [name, value ?? '']))
+}
