@@ -22,6 +22,9 @@ const TARGET_PX_MIN = 24
 /** High enough for all: Chromium lays iframes out that are in sight. In CSS pixels. */
 const WINDOW_HEIGHT = 8000
 
+/** A layout that has not settled by then never will, in milliseconds. */
+const SETTLE_MS_MAX = 120_000
+
 const ALL_FIELDS = 'number expiry cvc name postal-code'
 
 /** One element in each state, with the role that it has in a page. Titles, since no two iframes of a page may share one. */
@@ -711,7 +714,7 @@ async function setTextSize(page: Page, size: string): Promise<void> {
 
 /** Waits until every iframe is laid out in its place, and exactly as high as its content. */
 async function settle(page: Page): Promise<void> {
-  const deadline = Date.now() + 10_000
+  const deadline = Date.now() + SETTLE_MS_MAX
   for (;;) {
     const wrong: string[] = []
     for (const frame of fieldFrames(page)) {

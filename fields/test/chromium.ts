@@ -1,16 +1,19 @@
 /** Debian's Chromium, without a window, over the DevTools protocol. */
 import { chromium, type Browser } from 'playwright-core'
-import { browserEnvironment } from '../../server/test/kit/environment.ts'
+import { atRealDate } from '../../server/test/kit/environment.ts'
 import { pathOfProgram } from '../../server/test/kit/programs.ts'
-import type { Engine } from './engine.ts'
+import { STEP_MS_MAX, type Engine } from './engine.ts'
 
 export async function openChromium(): Promise<Browser> {
-  return await chromium.launch({
+  const browser = await chromium.launch({
     executablePath: pathOfProgram('chromium'),
-    env: browserEnvironment(),
+    env: atRealDate(process.env),
     // As root it runs without its own sandbox only. No other flag: pages should behave as they do for buyers.
     args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
+    timeout: STEP_MS_MAX,
   })
+  browser.on('context', (context) => context.setDefaultTimeout(STEP_MS_MAX))
+  return browser
 }
 
 /** Opens it with one page, which is driven like those of other engines. */

@@ -70,8 +70,11 @@ export interface FieldView {
   readonly flaw: string
 }
 
+/** The most that one step of a browser may take, such as a click or a load: minutes on a machine that does much else. */
+export const STEP_MS_MAX = 600_000
+
 /** A condition that does not hold by then never will, in milliseconds. */
-const UNTIL_MS_MAX = 60_000
+const UNTIL_MS_MAX = 120_000
 
 export function driverOf(engine: Engine): Driver {
   const evaluate = engine.evaluate as Driver['evaluate']

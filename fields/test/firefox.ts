@@ -1,17 +1,20 @@
 /** Debian's Firefox ESR, without a window, over WebDriver BiDi. */
 import { launch, type KeyInput } from 'puppeteer-core'
-import { browserEnvironment } from '../../server/test/kit/environment.ts'
+import { atRealDate } from '../../server/test/kit/environment.ts'
 import { pathOfProgram } from '../../server/test/kit/programs.ts'
-import type { Engine } from './engine.ts'
+import { STEP_MS_MAX, type Engine } from './engine.ts'
 
 /** The profile is a temporary one, which is removed at the end. */
 export async function openFirefox(): Promise<Engine> {
   const browser = await launch({
     browser: 'firefox',
     executablePath: pathOfProgram('firefox-esr'),
-    env: browserEnvironment(),
+    env: atRealDate(process.env),
+    timeout: STEP_MS_MAX,
+    protocolTimeout: STEP_MS_MAX,
   })
   const page = await browser.newPage()
+  page.setDefaultTimeout(STEP_MS_MAX)
   return {
     open: async (url) => void (await page.goto(url)),
     evaluate: async (toCall, value) =>

@@ -5,6 +5,7 @@ import type { Browser, CDPSession, Locator, Page } from 'playwright-core'
 import { lacksPrograms } from '../../server/test/kit/programs.ts'
 import { markupOf, openPage, openShopPage } from './card-page.ts'
 import { openChromium } from './chromium.ts'
+import { STEP_MS_MAX } from './engine.ts'
 import { ATTEMPTS, type HostileAttempt } from './hostile-attempts.ts'
 import { hostileScript } from './hostile-tools.ts'
 import { PLAIN_FORM, plainScript } from './plain-checkout.ts'
@@ -209,7 +210,7 @@ describe('a hostile page', { skip: lacksPrograms('chromium') }, () => {
       { ...shop, publicKey: fieldsKey },
       LAYOUTS['symbolon-group'],
     )
-    await fillIn((name) => fieldOf(page, name), 10_000)
+    await fillIn((name) => fieldOf(page, name))
     const join = async (key: string): Promise<unknown> =>
       await page.evaluate(async (key) => {
         const group = document.querySelector('symbolon-group')!
@@ -363,7 +364,9 @@ describe('a hostile page', { skip: lacksPrograms('chromium') }, () => {
       await page.goto(shop.serve(html))
       const inputs = (name: string): Pick<Locator, 'getByLabel'> => at(page, name)
       const listening = attempts.some((it) => it.listens === true)
-      const filling = listening ? typeIn(page, inputs) : fillIn(inputs, mayPrevent ? 500 : 10_000)
+      const filling = listening
+        ? typeIn(page, inputs)
+        : fillIn(inputs, mayPrevent ? 500 : STEP_MS_MAX)
       const usable = await filling.then(
         () => true,
         (error: unknown) => {
@@ -424,7 +427,7 @@ function fieldOf(page: Page, name: string): Pick<Locator, 'getByLabel'> {
 
 type Inputs = (name: string) => Pick<Locator, 'getByLabel'>
 
-async function fillIn(at: Inputs, timeout: number): Promise<void> {
+async function fillIn(at: Inputs, timeout = STEP_MS_MAX): Promise<void> {
   await at('number').getByLabel('Card number').fill(NUMBER, { timeout })
   await at('expiry').getByLabel('Expiry date').fill(EXPIRY)
   await at('cvc').getByLabel('Security code').fill(CODE)

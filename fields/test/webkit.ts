@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { Builder, Key, Origin, type WebDriver, type WebElement } from 'selenium-webdriver'
 import { pathOfProgram } from '../../server/test/kit/programs.ts'
-import type { Engine } from './engine.ts'
+import { STEP_MS_MAX, type Engine } from './engine.ts'
 
 /** It keeps the page that it leaves as it is, for the Back button. */
 export type WebKitEngine = Engine & { readonly back: () => Promise<void> }
@@ -44,13 +44,15 @@ export async function openWebKit(): Promise<WebKitEngine> {
 
 /** The server's address keeps selenium-webdriver from looking for a driver of its own, which it would download. */
 async function openSession(url: string): Promise<WebDriver> {
-  return await new Builder()
+  const driver = await new Builder()
     .usingServer(url)
     .withCapabilities({
       browserName: 'MiniBrowser',
       'webkitgtk:browserOptions': { binary: miniBrowser(), args: ['--automation'] },
     })
     .build()
+  await driver.manage().setTimeouts({ pageLoad: STEP_MS_MAX, script: STEP_MS_MAX })
+  return driver
 }
 
 function engineOn(driver: WebDriver): Omit<Engine, 'close'> {

@@ -17,7 +17,13 @@ export interface LogFields {
 }
 
 export type LogValue =
-  undefined | null | boolean | number | string | readonly LogValue[] | LogFields
+  | undefined
+  | null
+  | boolean
+  | number
+  | string
+  | readonly LogValue[]
+  | LogFields
 
 /** From the least to the most important. */
 export const LOG_LEVELS = ['info', 'warn', 'error', 'silent'] as const

@@ -28,7 +28,14 @@ export interface MatrixRow {
 }
 
 export type MatrixResource =
-  'application' | 'key' | 'token' | 'transaction' | 'nonce' | 'proxy' | 'reactor' | 'callback'
+  | 'application'
+  | 'key'
+  | 'token'
+  | 'transaction'
+  | 'nonce'
+  | 'proxy'
+  | 'reactor'
+  | 'callback'
 
 const APPLICATION = { id: 'application' } as const
 const KEY = { id: 'application', keyId: 'key' } as const

@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { request } from 'undici'
 import type { Dice } from '../../crash/dice.ts'
-import { bareEnvironment } from '../kit/environment.ts'
+import { atRealDate, bareEnvironment } from '../kit/environment.ts'
 import { query } from '../kit/postgres/query.ts'
 import { bringDown } from '../outages/kills.ts'
 import type { FailoverPair, LoadDuringEvent } from './failover-pair.ts'
@@ -176,7 +176,7 @@ class PatroniPair {
     return spawn(program, args, {
       ...this.#who,
       cwd: this.#folder,
-      env: { ...bareEnvironment(), HOME: this.#folder, LC_ALL: 'C.UTF-8', TZ: 'UTC' },
+      env: { ...atRealDate(bareEnvironment()), HOME: this.#folder, LC_ALL: 'C.UTF-8', TZ: 'UTC' },
       stdio: ['ignore', log, log],
     })
   }

@@ -6,7 +6,15 @@ import { CONTENT_TYPE_CHARS_MAX } from '../../base/limits.ts'
  * the caller gets a notice about `unread`, which may contain text.
  */
 export type BodyKind =
-  'json' | 'json-lines' | 'form' | 'xml' | 'text' | 'multipart' | 'unstated' | 'unread' | 'opaque'
+  | 'json'
+  | 'json-lines'
+  | 'form'
+  | 'xml'
+  | 'text'
+  | 'multipart'
+  | 'unstated'
+  | 'unread'
+  | 'opaque'
 
 export interface ContentType {
   readonly kind: BodyKind

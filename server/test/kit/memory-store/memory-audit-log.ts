@@ -18,7 +18,8 @@ type AuditLogChange = Extract<
   Change,
   {
     readonly kind:
-      `${'append' | 'park' | 'trim' | 'put'}-audit-${string}` | `${string}-parked-audit-events`
+      | `${'append' | 'park' | 'trim' | 'put'}-audit-${string}`
+      | `${string}-parked-audit-events`
   }
 >
 

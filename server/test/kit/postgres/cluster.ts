@@ -22,7 +22,7 @@ import type { Socket } from 'node:net'
 import { dirname, join, relative } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
-import { bareEnvironment } from '../environment.ts'
+import { atRealDate, bareEnvironment } from '../environment.ts'
 import { nextOutput } from '../output-of.ts'
 import { makeSocketFolder } from './socket-folder.ts'
 
@@ -78,7 +78,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   chmodSync(folder, 0o755)
   // The whole folder, so that the server's keeper can remove it.
   if (who.uid !== undefined) spawnSync('chown', ['-R', `${who.uid}:${who.gid}`, folder])
-  const environment = { ...bareEnvironment(), HOME: folder, LC_ALL: 'C', TZ: 'UTC' }
+  const environment = { ...atRealDate(bareEnvironment()), HOME: folder, LC_ALL: 'C', TZ: 'UTC' }
 
   if (options.standbyOf === undefined)
     initialize(programs, data, { ...who, cwd: folder, env: environment })

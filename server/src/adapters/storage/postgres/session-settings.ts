@@ -61,7 +61,9 @@ const OUTSIDE_TRANSACTIONS: SessionSettings = {
 
 /** The characteristics of a transaction: it begins with them, whatever the defaults are. */
 export type TransactionMode =
-  'READ COMMITTED READ WRITE' | 'READ COMMITTED READ ONLY' | 'REPEATABLE READ READ ONLY'
+  | 'READ COMMITTED READ WRITE'
+  | 'READ COMMITTED READ ONLY'
+  | 'REPEATABLE READ READ ONLY'
 
 /**
  * Applies settings to the session, if it is ours: if our startup parameter came through. A pooler that drops startup parameters,

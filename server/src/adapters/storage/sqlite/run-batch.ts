@@ -31,7 +31,14 @@ export interface Refused {
 /** Called at the named points of the write path, where a test may stop the process. */
 export type Probe = (point: ProbePoint) => void
 export type ProbePoint =
-  'begun' | 'inserted' | 'again' | 'committing' | 'committed' | 'staged' | 'replying' | 'replied'
+  | 'begun'
+  | 'inserted'
+  | 'again'
+  | 'committing'
+  | 'committed'
+  | 'staged'
+  | 'replying'
+  | 'replied'
 
 /** Runs batches on the only connection that writes. */
 export class BatchRunner {
