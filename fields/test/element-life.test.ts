@@ -60,6 +60,21 @@ describe('an element', { skip: lacksPrograms('chromium') }, () => {
     await page.close()
   })
 
+  test('is ready although the hello of its iframe comes seconds after the load event', async () => {
+    const holding = `<script>
+      addEventListener('message', (event) => {
+        const { data, origin, source } = event
+        if (data.symbolon !== 'hello' || !event.isTrusted) return
+        event.stopImmediatePropagation()
+        setTimeout(() => dispatchEvent(new MessageEvent('message', { data, origin, source })), 3000)
+      })
+    </script>`
+    const page = await openShopPage(browser, shop, holding + CARD)
+    assert.equal(await page.locator('iframe').count(), 1)
+    assert.deepEqual(page.complaints, [])
+    await page.close()
+  })
+
   test('takes styles that were set before the script came', async () => {
     const page = await openPage(
       browser,

@@ -4,9 +4,10 @@ import { misuse } from './fields-error.ts'
 
 /**
  * Ours, in milliseconds. The iframe's script says hello before its document has loaded, but the message and the load event
- * may still arrive in either order, at most this far apart.
+ * may still arrive in either order: more than a second apart on a device that is busy with much else. Nobody waits for it but
+ * the developer of a page that may not embed the fields, whose browser has said so at once.
  */
-const HELLO_MS_MAX = 1000
+const HELLO_MS_MAX = 10_000
 
 /** How long to wait for any document, in milliseconds: without one, an iframe fires no event at all in some browsers. */
 const LOAD_MS_MAX = 30_000
