@@ -133,11 +133,9 @@ describe('the looks of the fields', { skip: lacksPrograms('chromium') }, () => {
   before(async () => {
     shop = await openShop()
     browser = await openChromium()
-    ;[light, dark, arabic] = await Promise.all([
-      openStates('<main>'),
-      openStates('<style>:root { color-scheme: dark }</style><main>'),
-      openStates('<main lang="ar" dir="rtl">'),
-    ])
+    light = await openStates('<main>')
+    dark = await openStates('<style>:root { color-scheme: dark }</style><main>')
+    arabic = await openStates('<main lang="ar" dir="rtl">')
   })
   after(async () => {
     await browser.close()

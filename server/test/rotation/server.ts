@@ -88,10 +88,6 @@ async function serve(options: RotatingServerOptions): Promise<void> {
   const { port } = app.server.address() as AddressInfo
   // Node would write it at an exit, and this process is killed.
   flushCompileCache()
-  const unfinished = await unfinishedRotations(world)
-  const begun = made === null ? {} : { key: made.apiKey, samples: samples! }
-  say({ port, unfinished: unfinished.length, ...begun })
-
   const rotations = new Rotations(world, keyMaker, retirementMs)
   const rotate = async (ids: readonly string[]): Promise<void> => {
     for (const id of ids) {
@@ -99,7 +95,11 @@ async function serve(options: RotatingServerOptions): Promise<void> {
       say({ rotated: true })
     }
   }
+  // Before it says that it is ready: the signal may come at once, and would end it.
   process.on('SIGUSR2', () => void world.store.tenants.ids().then(rotate))
+  const unfinished = await unfinishedRotations(world)
+  const begun = made === null ? {} : { key: made.apiKey, samples: samples! }
+  say({ port, unfinished: unfinished.length, ...begun })
   void rotate(unfinished)
 }
 
