@@ -103,15 +103,15 @@ async function serve(options: CrashServerOptions): Promise<void> {
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo
-  const ready: Ready = { port, managementKey: made?.apiKey ?? null }
-  process.stdout.write(`${JSON.stringify(ready)}\n`)
-
+  // Before it says that it is ready: the signal may come at once.
   process.once('SIGTERM', () => {
     void app
       .close()
       .then(() => sweeper?.stop())
       .then(() => store.close())
   })
+  const ready: Ready = { port, managementKey: made?.apiKey ?? null }
+  process.stdout.write(`${JSON.stringify(ready)}\n`)
 }
 
 async function open({ folder, database, killAt }: CrashServerOptions): Promise<Store> {
