@@ -31,7 +31,7 @@ const YEAR_S = 365 * DAY_S
 const skip = lacksPrograms('faketime')
 
 /** Of the whole run, in seconds. */
-const RUN_SHIFT = Number(process.env['FAKETIME'] ?? 0)
+const RUN_SHIFT = secondsOf(process.env['FAKETIME'] ?? '0')
 
 describe('when the clock is set', { skip, concurrency: true }, () => {
   for (const store of ['sqlite', 'postgres'] as const) {
@@ -161,6 +161,14 @@ function makeStage(t: TestContext, database: string | null) {
   }
   setClock(0)
   return { setClock, verify, covered, command, start }
+}
+
+/** Reads a shift in one of the forms that `faketime` takes: `-7200`, or `+1.5d`. */
+function secondsOf(shift: string): number {
+  const [, amount, unit = 's'] = /^([+-]?[\d.]+)([smhdy])?$/.exec(shift) ?? []
+  if (amount === undefined)
+    throw new Error(`FAKETIME must be a shift, such as +86400, not ${shift}`)
+  return Number(amount) * { s: 1, m: 60, h: HOUR_S, d: DAY_S, y: YEAR_S }[unit]!
 }
 
 /** Makes events. */
