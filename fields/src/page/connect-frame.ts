@@ -4,8 +4,8 @@ import { misuse } from './fields-error.ts'
 
 /**
  * Ours, in milliseconds. The iframe's script says hello before its document has loaded, but the message and the load event
- * may still arrive in either order: more than a second apart on a device that is busy with much else. Nobody waits for it but
- * the developer of a page that may not embed the fields, whose browser has said so at once.
+ * may still arrive in either order, more than a second apart on a device that is busy with much else. Only the developer of a
+ * page that may not embed the fields waits this long, and the browser's console has told them by then.
  */
 const HELLO_MS_MAX = 10_000
 

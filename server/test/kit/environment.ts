@@ -10,8 +10,8 @@ export function bareEnvironment(): Record<string, string> {
 }
 
 /**
- * Leaves a program out of the shift: `faketime` keeps the timeouts of PostgreSQL from coming, and has the threads of browsers
- * spin.
+ * Returns the same environment for a program that keeps the real date: under `faketime`, timeouts of PostgreSQL never fire, and
+ * the threads of browsers spin.
  */
 export function atRealDate(environment: NodeJS.ProcessEnv): Record<string, string> {
   const others = Object.entries(environment).filter(([name]) => name !== 'LD_PRELOAD')
