@@ -21,8 +21,8 @@ import {
   type SettingVariables,
 } from './doctor-stage.ts'
 
-// A durable server of its own: the shared test server has fsync off, which is a finding.
-const cluster = await startCluster({ durable: true })
+// A server of its own: durable, with the clock of the tests. The shared one has fsync off and may be at another date, which are findings.
+const cluster = await startCluster({ durable: true, shifted: true })
 after(() => cluster.stop())
 
 /** A vault in a database that its user owns, as an operator sets it up. */

@@ -50,6 +50,8 @@ export interface ClusterOptions {
   readonly settings?: readonly string[]
   /** In place of the socket: a port on 127.0.0.1 and 127.0.0.2, with TLS by this certificate. */
   readonly tls?: { readonly port: number; readonly certificate: string; readonly key: string }
+  /** Whether its clock is that of the tests, which `faketime` may have shifted. Its timeouts do not fire then. */
+  readonly shifted?: boolean
   /** Begins as a copy of this halted cluster, and follows it as its standby once that is restarted. */
   readonly standbyOf?: Cluster
 }
@@ -78,7 +80,8 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   chmodSync(folder, 0o755)
   // The whole folder, so that the server's keeper can remove it.
   if (who.uid !== undefined) spawnSync('chown', ['-R', `${who.uid}:${who.gid}`, folder])
-  const environment = { ...atRealDate(bareEnvironment()), HOME: folder, LC_ALL: 'C', TZ: 'UTC' }
+  const inherited = options.shifted === true ? bareEnvironment() : atRealDate(bareEnvironment())
+  const environment = { ...inherited, HOME: folder, LC_ALL: 'C', TZ: 'UTC' }
 
   if (options.standbyOf === undefined)
     initialize(programs, data, { ...who, cwd: folder, env: environment })
