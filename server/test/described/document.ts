@@ -34,7 +34,7 @@ export interface ApiHeader {
 }
 
 export interface ApiResponse {
-  readonly headers: Record<string, { readonly $ref: string }>
+  readonly headers: Record<string, ApiHeader & { readonly $ref?: string }>
   readonly content?: Record<string, { readonly schema?: JsonObject }>
   readonly 'x-codes'?: string[]
 }

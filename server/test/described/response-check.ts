@@ -116,7 +116,7 @@ export class ResponseCheck {
     const described = new Map(
       Object.entries(response.headers).map(([name, it]) => [
         name.toLowerCase(),
-        this.#document.components.headers[it.$ref.split('/').at(-1)!]!,
+        resolved(this.#document, it),
       ]),
     )
     for (const [name, { required }] of described) {

@@ -4,6 +4,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import type { JsonObject } from '../../src/base/json.ts'
 import { isJsonObject, type Json } from '../../src/base/json.ts'
 import type { Endpoint, EndpointRequest } from '../../src/http/endpoint.ts'
+import { describedRefusals } from '../../src/http/format/described-refusals.ts'
 import { pathsOf } from '../../src/http/format/openapi.ts'
 import { isStreaming } from '../../src/http/streaming/streaming-endpoint.ts'
 import { stillRoutes } from '../kit/still-routes.ts'
@@ -220,9 +221,12 @@ describe('GET /openapi.json', () => {
         Object.keys(operation.requestBody?.content ?? {}),
         isStreaming(route) ? ['*/*'] : route.body === undefined ? [] : [route.body.contentType],
       )
-      for (const [status, { schema }] of Object.entries(answers)) {
-        const content = operation.responses[status]?.content
-        assert.equal(content?.['application/json'] !== undefined, schema !== undefined)
+      const refusals = describedRefusals(route)
+      for (const [status, { schema, contentType }] of Object.entries(answers)) {
+        const types = Object.keys(operation.responses[status]?.content ?? {})
+        const isJson = schema !== undefined || refusals.has(Number(status))
+        assert.equal(types.includes('application/json'), isJson)
+        for (const it of [contentType ?? []].flat()) assert.ok(types.includes(it), `${path} ${it}`)
       }
     }
   })

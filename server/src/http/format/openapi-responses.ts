@@ -114,16 +114,39 @@ export function responsesOf(operation: Endpoint | StreamingEndpoint, show: Show)
       : refusal(status, codes, schema)
   }
   for (const [status, spec] of Object.entries(operation.answers)) {
-    responses[status] = answer(spec, operation.permission === 'public', show)
+    const own = answer(spec, operation.permission === 'public', show)
+    const refused = responses[status]
+    responses[status] = refused === undefined ? own : either(own, refused as ResponseObject)
   }
   return responses
+}
+
+interface ResponseObject extends JsonObject {
+  description: string
+  headers: JsonObject
+  content?: JsonObject
+}
+
+/** Describes a status that two kinds of responses have. Headers that only the first sends become optional. */
+function either(first: ResponseObject, second: ResponseObject): ResponseObject {
+  const optional = Object.entries(first.headers).map(([name, reference]) => {
+    if (name in second.headers) return [name, reference]
+    const header = Object.values(ANSWER_HEADERS).find((it) => it['x-name'] === name)
+    return [name, { ...header, required: false }]
+  })
+  return {
+    ...second,
+    description: `${first.description} ${second.description}`,
+    headers: { ...second.headers, ...Object.fromEntries(optional) },
+    content: { ...first.content, ...second.content },
+  }
 }
 
 function answer(
   { description, schema, contentType, foreign, codes, headers = [] }: AnswerSpec,
   isPublic: boolean,
   show: Show,
-): JsonObject {
+): ResponseObject {
   const content: JsonObject = {}
   if (schema !== undefined) {
     const own = show(schema)
