@@ -1,9 +1,11 @@
 /** The callers of a round, each with a key, and what the answers they got named: ids, cursors and nonces to be used again. */
 import assert from 'node:assert/strict'
 import type { Dice } from '../../crash/dice.ts'
+import { hashApiKey } from '../../src/access/api-key.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../src/base/json.ts'
 import type { Plan } from '../../src/base/access.ts'
 import type { Reply, StillVault } from '../kit/still-vault.ts'
+import { STILL_BUILD } from '../kit/still-builds.ts'
 import type { PlacedOperation } from './document.ts'
 import { pick, uuid } from './values.ts'
 
@@ -65,7 +67,11 @@ export class Cast {
           { priority: 2, container: '/general/', transform: 'mask', permissions: TOKEN_RIGHTS },
         ],
       }),
-      await keyFor({ type: 'public', permissions: ['token:create', 'token:update'] }),
+      await keyFor({
+        type: 'public',
+        permissions: ['token:create', 'token:update'],
+        allowed_origins: ['https://shop.example'],
+      }),
     ]
     const session = await send('/sessions', publicKey)
     await send('/sessions/authorize', broad, {
@@ -121,6 +127,9 @@ export class Cast {
   paramsFor(path: string, dice: Dice): Record<string, string> {
     if (path === '/docs/{page}') return { page: 'interface.md' }
     if (path === '/docs/operate/{page}') return { page: 'run.md' }
+    if (path === '/fields/v1/{build}/{file}') return { build: STILL_BUILD, file: 'frame.css' }
+    if (path === '/fields/v1/{build}/frame/{key_hash}')
+      return { build: STILL_BUILD, key_hash: hashApiKey(this.#keys.public).toString('hex') }
     if (path === '/proxy/{below}')
       return { below: pick(dice, ['charges', 'a b', '..', '\\', '{{x}}']) }
     return { ...this.#latest(this.#made.get(listOf(path)) ?? [], dice) }

@@ -5,6 +5,7 @@
 import { diceOf, type Dice } from '../../crash/dice.ts'
 import type { JsonObject } from '../../src/base/json.ts'
 import type { World } from '../../src/ports/world.ts'
+import { STILL_BUILDS } from '../kit/still-builds.ts'
 import type { StillAnswer } from '../kit/still-egress.ts'
 import type { Ran } from '../kit/still-runner.ts'
 import { returned, threw } from '../kit/still-runner.ts'
@@ -51,6 +52,7 @@ export async function sendDescribed(options: DescribedOptions): Promise<Describe
     privacyShown: true,
     // A callback is given up after ten attempts: here within seconds.
     callbackRetryBaseMs: 1,
+    fieldBuilds: STILL_BUILDS,
     ...(store !== undefined && { store }),
     ...(change !== undefined && { change }),
   })

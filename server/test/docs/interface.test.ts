@@ -5,6 +5,7 @@ import type { Json, JsonObject } from '../../src/base/json.ts'
 import { PERMISSIONS } from '../../src/base/permission-table.ts'
 import { TOKEN_TYPES } from '../../src/tokens/types/registry.ts'
 import { runPlainly } from '../kit/plain-runner.ts'
+import { STILL_BUILDS } from '../kit/still-builds.ts'
 import { stillRoutes } from '../kit/still-routes.ts'
 import { stillVault } from '../kit/still-vault.ts'
 import { headingsOf, readDocument } from '../tidy/docs.ts'
@@ -16,13 +17,7 @@ const DOCUMENT = readDocument('docs/interface.md', 'every operation, with exampl
 test('every example of the interface answers what the page says, in order, in one vault', async () => {
   const vault = await stillVault({
     tokensMax: limits.TOKENIZE_TOKENS_MAX,
-    fieldBuilds: {
-      current: async () => '0123456789abcdef',
-      read: async (build, file) => {
-        const content = Buffer.from(`${file} of ${build}`)
-        return { content, gzipped: content }
-      },
-    },
+    fieldBuilds: STILL_BUILDS,
   })
   const { egress, runner } = vault.world
   const bindings = new Bindings()

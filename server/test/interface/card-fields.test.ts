@@ -1,37 +1,31 @@
 /** What the vault serves for card fields: scripts for any page, and documents for the pages of one application. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { gunzipSync, gzipSync } from 'node:zlib'
+import { gunzipSync } from 'node:zlib'
 import { hashApiKey } from '../../src/access/api-key.ts'
 import type { JsonObject } from '../../src/base/json.ts'
-import type { FieldBuilds } from '../../src/fields/field-builds.ts'
 import { assertRefused } from '../kit/assert-refused.ts'
+import { STILL_BUILD, STILL_BUILDS } from '../kit/still-builds.ts'
 import { stillVault, type Reply, type StillVault } from '../kit/still-vault.ts'
 
-const BUILD = '0123456789abcdef'
 const SHOP = 'https://shop.example'
 const PUBLIC = { name: 'Shop', type: 'public', permissions: ['token:create'] }
-
-const BUILDS: FieldBuilds = {
-  current: async () => BUILD,
-  read: async (build, file) => {
-    const content = Buffer.from(`content of ${file}`)
-    return build === BUILD ? { content, gzipped: gzipSync(content) } : null
-  },
-}
 
 describe('the script', () => {
   let vault: StillVault
   before(
     async () =>
-      void (vault = await stillVault({ fieldBuilds: BUILDS, corsOrigins: ['https://a.example'] })),
+      void (vault = await stillVault({
+        fieldBuilds: STILL_BUILDS,
+        corsOrigins: ['https://a.example'],
+      })),
   )
   after(() => vault.close())
 
   test('without a hash leads to the current build, and is asked for again each time', async () => {
     const reply = await vault.call('GET', '/fields/v1/fields.js', { headers: { origin: SHOP } })
     assert.equal(reply.status, 302)
-    assert.equal(reply.headers['location'], `/fields/v1/${BUILD}/fields.js`)
+    assert.equal(reply.headers['location'], `/fields/v1/${STILL_BUILD}/fields.js`)
     assert.equal(reply.headers['cache-control'], 'no-cache')
     assert.equal(reply.headers['access-control-allow-origin'], '*')
   })
@@ -42,7 +36,7 @@ describe('the script', () => {
     ['frame.css', 'text/css; charset=utf-8'],
   ]) {
     test(`of a build never changes, and any page may load it: ${file}`, async () => {
-      const path = `/fields/v1/${BUILD}/${file}`
+      const path = `/fields/v1/${STILL_BUILD}/${file}`
       const reply = await vault.call('GET', path, { headers: { origin: SHOP } })
       assert.equal(reply.text, `content of ${file}`)
       assert.equal(reply.headers['content-type'], type)
@@ -55,7 +49,7 @@ describe('the script', () => {
 
   for (const accepted of ['gzip, deflate, br', 'br;q=1.0, gzip;q=0.5', '*']) {
     test(`is compressed for a browser that accepts ${accepted}`, async () => {
-      const path = `/fields/v1/${BUILD}/fields.js`
+      const path = `/fields/v1/${STILL_BUILD}/fields.js`
       const reply = await vault.call('GET', path, { headers: { 'accept-encoding': accepted } })
       assert.equal(reply.headers['content-encoding'], 'gzip')
       assert.equal(reply.headers['vary'], 'Accept-Encoding')
@@ -66,7 +60,7 @@ describe('the script', () => {
 
   for (const accepted of ['br', 'gzip;q=0', 'gzip;q=0.0, br', 'xgzip', 'identity']) {
     test(`is not compressed for a client that accepts ${accepted}`, async () => {
-      const path = `/fields/v1/${BUILD}/fields.js`
+      const path = `/fields/v1/${STILL_BUILD}/fields.js`
       const reply = await vault.call('GET', path, { headers: { 'accept-encoding': accepted } })
       assert.equal(reply.headers['content-encoding'], undefined)
       assert.equal(reply.text, 'content of fields.js')
@@ -76,10 +70,10 @@ describe('the script', () => {
   test('is not there under any other name', async () => {
     for (const path of [
       `/fields/v1/fedcba9876543210/fields.js`,
-      `/fields/v1/${BUILD}/constructor`,
-      `/fields/v1/${BUILD}/manifest.json`,
-      `/fields/v1/${BUILD}/..%2F..%2Fbuild.ts`,
-      `/fields/v2/${BUILD}/fields.js`,
+      `/fields/v1/${STILL_BUILD}/constructor`,
+      `/fields/v1/${STILL_BUILD}/manifest.json`,
+      `/fields/v1/${STILL_BUILD}/..%2F..%2Fbuild.ts`,
+      `/fields/v2/${STILL_BUILD}/fields.js`,
     ]) {
       assertRefused(await vault.call('GET', path), 404, 'route_not_found')
     }
@@ -94,7 +88,7 @@ describe('the script', () => {
 
 describe('the document of an iframe', () => {
   let vault: StillVault
-  before(async () => void (vault = await stillVault({ fieldBuilds: BUILDS })))
+  before(async () => void (vault = await stillVault({ fieldBuilds: STILL_BUILDS })))
   after(() => vault.close())
 
   async function frameFor(application: JsonObject): Promise<Reply> {
@@ -145,7 +139,7 @@ describe('the document of an iframe', () => {
 
   test('can be embedded nowhere with a key that does not exist, or with no hash', async () => {
     for (const it of ['0'.repeat(64), 'x', '__proto__', `${'0'.repeat(63)}%00`]) {
-      assertClosed(await vault.call('GET', `/fields/v1/${BUILD}/frame/${it}`))
+      assertClosed(await vault.call('GET', `/fields/v1/${STILL_BUILD}/frame/${it}`))
     }
   })
 
@@ -176,7 +170,7 @@ describe('the document of an iframe', () => {
 
   test('keeps what only a changed database can hold out of its headers', async () => {
     const attacked = await stillVault({
-      fieldBuilds: BUILDS,
+      fieldBuilds: STILL_BUILDS,
       change: (world) => {
         const { applications } = world.store
         const findByKeyHash: typeof applications.findByKeyHash = async (hash) => {
@@ -205,7 +199,7 @@ describe('the document of an iframe', () => {
 })
 
 function pathFor(key: string): string {
-  return `/fields/v1/${BUILD}/frame/${hashApiKey(key).toString('hex')}`
+  return `/fields/v1/${STILL_BUILD}/frame/${hashApiKey(key).toString('hex')}`
 }
 
 function ancestorsOf({ headers }: Reply): string | undefined {
