@@ -117,6 +117,7 @@ describe('formatExpiry()', () => {
     ['1\u200f', '1'],
     ['112/30', '112 / 30'],
     ['12/31/2030', '1231 / 2030'],
+    ['2030/203012/2030', '20302030 / 2030'],
   ] as const) {
     test(`shows ${text || 'nothing'} as ${formatted || 'nothing'}`, () => {
       assert.equal(formatExpiry(text, false), formatted)

@@ -74,7 +74,10 @@ function partsOf(text: string): Parts {
     // As `<input type=month>` and some password managers write it.
     if (/^20\d\d$/.test(first) && second.length <= 2) return { month: second, year: first }
     // A date with a day, which countries put before or after the month: shown as the mistake it is, never guessed.
-    if (third.length === 4) return { month: first.padStart(2, '0') + second, year: third }
+    if (third.length === 4) {
+      const both = first.padStart(2, '0') + second
+      return { month: both.slice(0, GROUP_DIGITS_MAX), year: third }
+    }
     return { month: first, year: second.slice(0, 4) }
   }
   if (/^20\d\d(?:0[1-9]|1[0-2])$/.test(first)) {

@@ -11,7 +11,7 @@
 import { spawnSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
 import { CLUSTER_VARIABLE, startCluster } from '../kit/postgres/cluster.ts'
-import { sourceFiles } from '../tidy/source.ts'
+import { fieldsFiles, sourceFiles } from '../tidy/source.ts'
 import { dateReaders } from './date-readers.ts'
 import { filesReaching } from './reach.ts'
 import {
@@ -43,7 +43,7 @@ interface RepeatPlan {
 }
 
 function plans(): RepeatPlan[] {
-  const files = sourceFiles()
+  const files = [...sourceFiles(), ...fieldsFiles()]
   if (kind === 'dates') {
     const runs = dateRuns(first - 1 + count, Date.now(), findFaketime()).slice(first - 1)
     return [{ files: dateReaders(files, values), runs }]
