@@ -99,8 +99,9 @@ export class ResponseCheck {
     const own = responses[status]
     const code = status >= 400 ? codeIn(text) : undefined
     const thrown = fallback?.['x-codes']?.includes(code ?? '') === true
-    // Without a body nothing says whether the code threw it.
-    const entry = thrown || (isHead && own === undefined) ? fallback : own
+    // Without a body only a header of ours that is missing says that the code threw it.
+    const lacking = isHead && (own === undefined || this.#missingHeader(reply, own) !== undefined)
+    const entry = thrown || (lacking && fallback !== undefined) ? fallback : own
     if (entry === undefined) return `status ${status} is not described`
     const response = resolved(this.#document, entry)
     return { response, codes: response['x-codes'] ?? [], foreign: false, isPublic }
@@ -113,16 +114,10 @@ export class ResponseCheck {
     { foreign, isPublic }: { readonly foreign: boolean; readonly isPublic: boolean },
   ): string | null {
     const { status, headers } = reply
-    const described = new Map(
-      Object.entries(response.headers).map(([name, it]) => [
-        name.toLowerCase(),
-        resolved(this.#document, it),
-      ]),
-    )
-    for (const [name, { required }] of described) {
-      if (required && headers[name] === undefined) return `the header ${name} is missing`
-    }
+    const missing = this.#missingHeader(reply, response)
+    if (missing !== undefined) return `the header ${missing.toLowerCase()} is missing`
     if (foreign) return null
+    const described = new Set(Object.keys(response.headers).map((it) => it.toLowerCase()))
     for (const name of Object.keys(headers)) {
       const forBrowser = request.headers['origin'] !== undefined && FOR_BROWSERS.has(name)
       if (!described.has(name) && !OF_MESSAGES.has(name) && !forBrowser) {
@@ -132,6 +127,15 @@ export class ResponseCheck {
     const kept = status < 300 && !isPublic && response.content !== undefined
     if (kept && headers['cache-control'] !== 'no-store') return 'the body may be cached'
     return null
+  }
+
+  /** Returns the name of a header that the response must have, and the reply lacks. */
+  #missingHeader({ headers }: Reply, response: ApiResponse & { readonly $ref?: string }) {
+    const described = Object.entries(resolved(this.#document, response).headers)
+    const missing = described.find(([name, it]) => {
+      return resolved(this.#document, it).required && headers[name.toLowerCase()] === undefined
+    })
+    return missing?.[0]
   }
 
   #bodyFinding(
