@@ -17,7 +17,7 @@ test('every response to a request made from the document, or nearly, is describe
   assert.ok(successful > COUNT / 4, `only ${successful} succeeded`)
 })
 
-test('a path that no id can be at is described at every operation but those of proxies', async (t) => {
+test('an id that cannot be decoded, or is too long, gets a 404 as described', async (t) => {
   const vault = await stillVault({})
   t.after(() => vault.close())
   const client = await wireClient(vault)

@@ -20,7 +20,7 @@ const FULL = '(database or disk is full)'
 const PRELUDE = `
   mount -t tmpfs -o size=4m none "$DISK" || exit
   fill() { cat /dev/zero > "$DISK/filler" 2>/dev/null || true; }
-  # Named with its source, a mount gets these options alone: the owner it has is nobody in the namespace of an ordinary user.
+  # Without the source, mount repeats the owner of the mount, which the namespace of an ordinary user rejects.
   freeze() { mount -o remount,ro none "$DISK" || exit; }
   symbolon() { "$NODE" "$PROGRAM" "$@"; }
   vault() { mkdir -m 700 "$DISK/v" && cp -p "$VAULT/symbolon.db" "$VAULT/root.key" "$DISK/v"; }

@@ -116,7 +116,7 @@ export function responsesOf(operation: Endpoint | StreamingEndpoint, show: Show)
   for (const [status, spec] of Object.entries(operation.answers)) {
     const own = answer(spec, operation.permission === 'public', show)
     const refused = responses[status]
-    responses[status] = refused === undefined ? own : either(own, refused as ResponseObject)
+    responses[status] = refused === undefined ? own : eitherOf(own, refused as ResponseObject)
   }
   return responses
 }
@@ -127,8 +127,8 @@ interface ResponseObject extends JsonObject {
   content?: JsonObject
 }
 
-/** Describes a status that two kinds of responses have. Headers that only the first sends become optional. */
-function either(first: ResponseObject, second: ResponseObject): ResponseObject {
+/** Describes a status that both responses have. Headers that only the first has become optional. */
+function eitherOf(first: ResponseObject, second: ResponseObject): ResponseObject {
   const optional = Object.entries(first.headers).map(([name, reference]) => {
     if (name in second.headers) return [name, reference]
     const header = Object.values(ANSWER_HEADERS).find((it) => it['x-name'] === name)
