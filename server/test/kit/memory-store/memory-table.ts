@@ -30,24 +30,33 @@ export class MemoryTable<Item> {
   }
 
   put(tenantId: string, key: string, item: Item): void {
-    const items = this.#tenants.get(tenantId) ?? new Map<string, Item>()
-    this.#tenants.set(tenantId, items)
-    this.#rememberWay(items, key)
-    items.set(key, item)
+    this.#rememberWay(tenantId, key)
+    this.#set(tenantId, key, item)
   }
 
   delete(tenantId: string, key: string): void {
-    const items = this.#tenants.get(tenantId)
-    if (items === undefined) return
-    this.#rememberWay(items, key)
-    items.delete(key)
+    if (!this.#tenants.has(tenantId)) return
+    this.#rememberWay(tenantId, key)
+    this.#remove(tenantId, key)
   }
 
-  #rememberWay(items: Map<string, Item>, key: string): void {
-    const before = items.get(key)
+  #set(tenantId: string, key: string, item: Item): void {
+    const items = this.#tenants.get(tenantId) ?? new Map<string, Item>()
+    this.#tenants.set(tenantId, items.set(key, item))
+  }
+
+  /** Keeps no empty map: `everywhere` would visit each tenant there ever was. */
+  #remove(tenantId: string, key: string): void {
+    const items = this.#tenants.get(tenantId)
+    items?.delete(key)
+    if (items?.size === 0) this.#tenants.delete(tenantId)
+  }
+
+  #rememberWay(tenantId: string, key: string): void {
+    const before = this.#tenants.get(tenantId)?.get(key)
     this.#undo.push(() => {
-      if (before === undefined) items.delete(key)
-      else items.set(key, before)
+      if (before === undefined) this.#remove(tenantId, key)
+      else this.#set(tenantId, key, before)
     })
   }
 }
