@@ -15,7 +15,7 @@ for (const level of REACTOR_LEVELS) {
     test('that left something behind ends its process, and reaches no later run', async (t) => {
       const { make, close } = await jailOf(level)
       t.after(close)
-      const options = { seed: SEED, gapsMs: [0], reactors: 3 }
+      const options = { seed: SEED, gapsMs: [0], reactors: 3, patient: true }
       // Most kinds at one level: the others differ in the walls alone.
       const tally = await (level === 'jail'
         ? reactorRuns(make, { ...options, count: 18, togetherMax: 0 })
@@ -53,6 +53,8 @@ describe('POST /reactors/{id}/react', () => {
       const { id } = await call('/reactors', service.managementKey, reactor)
       return (args: JsonObject) => call(`/reactors/${id as string}/react`, key, { args })
     }
-    await reactorRuns(make, { count: 3, seed: SEED, gapsMs: [0, 50], togetherMax: 2, reactors: 3 })
+    // The service gives a process little time, and it yields to everything else on the machine.
+    const options = { seed: SEED, gapsMs: [0, 50], reactors: 3, patient: false }
+    await reactorRuns(make, { ...options, count: 3, togetherMax: 2 })
   })
 })

@@ -26,6 +26,7 @@ for (const level of levels) {
       gapsMs: [0, 0, 50],
       togetherMax: 3,
       reactors: 2,
+      patient: true,
     })
     process.stdout.write(`${level}, seed ${seed}: ${JSON.stringify(tally)}\n`)
   } finally {
