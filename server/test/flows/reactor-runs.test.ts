@@ -53,7 +53,7 @@ describe('POST /reactors/{id}/react', () => {
       const { id } = await call('/reactors', service.managementKey, reactor)
       return (args: JsonObject) => call(`/reactors/${id as string}/react`, key, { args })
     }
-    // The service gives a process little time, and it yields to everything else on the machine.
+    // The service gives a process a second to finish, and on a busy machine that may be too short.
     const options = { seed: SEED, gapsMs: [0, 50], reactors: 3, patient: false }
     await reactorRuns(make, { ...options, count: 3, togetherMax: 2 })
   })
